@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Transport plugins: how ranks reach each other's memory, and how a plan gets onto a stream. C99.
+ *
+ * The direct engine: memory of peers can be loaded and stored by the CPU. The core's executor is
+ * one resumable task on the stream; it moves data by `copy` and `reduce` and signals by stores into
+ * memory that `allocate` returned.
+ *
+ * All functions return WEFT_OK or an HcclResult code with the reason given to host->fail, unless
+ * said otherwise. */
+#ifndef WEFT_TRANSPORT_H_
+#define WEFT_TRANSPORT_H_
+
+#include "weft/abi.h"
+#include "weft/host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { WEFT_ENGINE_DIRECT = 1u << 0, WEFT_ENGINE_TASKS = 1u << 1 };
+
+/* A resumable task, the first member of the core's own struct. `run` is called on some thread, one
+ * call at a time, until it does not answer WEFT_TASK_AGAIN (it would have to wait); anything above
+ * 0 is an HcclResult code that ends it. */
+enum { WEFT_TASK_DONE = 0, WEFT_TASK_AGAIN = -1 };
+typedef struct weft_task {
+  int32_t (*run)(struct weft_task* self);
+} weft_task;
+
+/* What one rank tells the others so that they can reach it. Opaque to the core; at most
+ * WEFT_BLOB_BYTES. */
+#define WEFT_BLOB_BYTES 512u
+
+typedef struct weft_endpoint_params {
+  weft_head head;
+  uint32_t rank;
+  uint32_t ranks;
+  int32_t device;
+  uint32_t reserved;
+} weft_endpoint_params;
+
+/* How this rank sees the memory of one peer: address here = address there + delta. */
+typedef struct weft_peer_view {
+  int64_t delta;
+} weft_peer_view;
+
+/* What an endpoint knows once it is connected. */
+typedef struct weft_endpoint_info {
+  weft_head head;
+  uint64_t
+      window_base; /* [base, base + size): memory of this rank that every peer can reach directly */
+  uint64_t window_size;
+  uint32_t all_local; /* 1: all ranks are threads of this process, any address is visible to all */
+  uint32_t reserved;
+} weft_endpoint_info;
+
+typedef struct weft_transport {
+  weft_head head;
+  uint32_t engines; /* WEFT_ENGINE_* offered */
+  uint32_t reserved;
+
+  /* Once per process, before anything else. `host` lives for ever. */
+  int32_t (*open)(const weft_host* host, void** context);
+
+  /* Device that is current on the calling thread; WEFT_E_RUNTIME if none is set. */
+  int32_t (*get_device)(void* context, int32_t* device);
+  /* Makes `device` current on the calling thread / takes that back (pairs). */
+  int32_t (*set_device)(void* context, int32_t device);
+  int32_t (*reset_device)(void* context, int32_t device);
+
+  /* An endpoint is one rank of one communicator. Opened on a thread whose current device is
+   * params->device. */
+  int32_t (*endpoint_open)(void* context, const weft_endpoint_params* params, void** endpoint);
+  /* Frees what the endpoint holds, its imports included. Peers may already be gone. */
+  void (*endpoint_close)(void* endpoint);
+
+  /* Memory of this rank that peers can reach: zeroed, aligned to 4096 bytes, taken up only as it is
+   * touched. */
+  int32_t (*allocate)(void* endpoint, uint64_t bytes, void** address);
+  void (*release)(void* endpoint, void* address);
+
+  /* Writes this rank's blob; *length in: room, out: bytes used. */
+  int32_t (*describe)(void* endpoint, void* blob, uint64_t* length);
+  /* Blobs of all ranks, own included, by rank: pointers and lengths. Fills views[ranks] and info.
+   * WEFT_E_UNAVAIL with a reason if a peer cannot be reached by this transport. */
+  int32_t (*connect)(void* endpoint, const void* const* blobs, const uint64_t* lengths,
+                     weft_peer_view* views, weft_endpoint_info* info);
+
+  /* Appends a task to a stream; `task` stays the caller's and must live until it has ended. Hot: no
+   * allocation, no lock held while tasks run. */
+  int32_t (*submit)(void* endpoint, void* stream, weft_task* task);
+  /* Gives the text that goes with a code which a task is about to return, for the thread that
+   * synchronises. */
+  void (*task_error)(const char* text);
+  /* The same for a call that fails at once on this thread. */
+  void (*call_error)(const char* text);
+
+  /* dst = src. No overlap unless equal. After return, a release store publishes the data. */
+  void (*copy)(void* dst, const void* src, uint64_t bytes);
+  /* Each dst[i] = srcs[0][i] op srcs[1][i] op ...; `type` and `op` are HcclDataType and
+   * HcclReduceOp values. A dst may equal a source. One source: a copy to several destinations. */
+  void (*reduce)(void* const* dsts, uint64_t dst_count, const void* const* srcs, uint64_t src_count,
+                 uint64_t count, int32_t type, int32_t op);
+  /* 1 if reduce can combine this type with this op. */
+  int32_t (*reduces)(int32_t type, int32_t op);
+} weft_transport;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WEFT_TRANSPORT_H_ */
