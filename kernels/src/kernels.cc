@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public functions: the choice of a kernel and of the kind of stores.
+#include "kernels/kernels.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <cstring>
+
+#include "src/cache.hpp"
+#include "src/dispatch.hpp"
+
+namespace weft::kernels {
+namespace {
+
+// Bytes of an element by type; 13 is no type.
+constexpr uint8_t kTypeSizes[kTypeCount] = {1, 2, 4, 2, 4, 8, 8, 1, 2, 4, 8, 2, 16, 0, 1, 1, 1, 1};
+
+/// The table of this processor, made by the first call.
+const Kernels& best_kernels() noexcept {
+  static const Kernels kernels = make_kernels(usable_targets());
+  return kernels;
+}
+
+/// Whether a call's results had better not go to the caches. Streaming halves the traffic of the
+/// stores, as lines are not read before they are written, but costs up to twice the time when the
+/// memory that the call touches, sources included, stays in the last-level cache.
+bool should_stream(const Kernels& kernels, void* const* dsts, size_t ndst, const void* const* srcs,
+                   size_t nsrc, size_t bytes) noexcept {
+  if ((nsrc + ndst) * bytes < kernels.stream_touched) return false;
+  if (ndst * bytes < kernels.stream_written) return false;
+  size_t in_place = 0;
+  for (size_t d = 0; d < ndst; ++d) in_place += std::count(srcs, srcs + nsrc, dsts[d]) != 0;
+  return (nsrc + ndst - in_place) * bytes >= kernels.stream_touched;
+}
+
+/// One source to every destination. One that is the source itself is left alone; the source is
+/// then read once for those before and once for those after it.
+void spread(const Kernels& kernels, void* const* dsts, size_t ndst, const void* src,
+            size_t bytes) noexcept {
+  size_t n = 0;
+  while (n < ndst && dsts[n] != src) ++n;
+  if (n == 1) {
+    copy_with(kernels, dsts[0], src, bytes);
+  } else if (n > 1) {
+    kernels.spread(dsts, n, &src, 1, bytes, should_stream(kernels, dsts, n, &src, 1, bytes));
+  }
+  if (n + 1 < ndst) spread(kernels, dsts + n + 1, ndst - n - 1, src, bytes);
+}
+
+}  // namespace
+
+Kernels make_kernels(int64_t targets) {
+  Kernels kernels;
+  add_integer_kernels(kernels, targets);
+  add_float_kernels(kernels, targets);
+  // Measured on a 32 MB cache, one process and two at once: streaming begins to win when a call
+  // touches 18 to 24 MB. Results that are a small part of the cache are left there for the reader.
+  const size_t cache = last_level_cache_bytes();
+  kernels.stream_touched = cache / 8 * 5;
+  kernels.stream_written = cache / 8;
+  return kernels;
+}
+
+void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes) noexcept {
+  if (dst == src) return;
+  if (should_stream(kernels, &dst, 1, &src, 1, bytes)) {
+    kernels.spread(&dst, 1, &src, 1, bytes, true);
+  } else {
+    std::memcpy(dst, src, bytes);
+  }
+}
+
+void reduce_with(const Kernels& kernels, void* const* dsts, size_t ndst, const void* const* srcs,
+                 size_t nsrc, size_t count, int type, int op) noexcept {
+  assert(type_size(type) != 0 && nsrc >= 1 && ndst >= 1);
+  const size_t bytes = count * kTypeSizes[type];
+  if (nsrc == 1) {
+    spread(kernels, dsts, ndst, srcs[0], bytes);
+  } else {
+    assert(supported(type, op));
+    kernels.reduce[type][op](dsts, ndst, srcs, nsrc, bytes,
+                             should_stream(kernels, dsts, ndst, srcs, nsrc, bytes));
+  }
+}
+
+void copy(void* dst, const void* src, size_t bytes) noexcept {
+  copy_with(best_kernels(), dst, src, bytes);
+}
+
+void reduce(void* const* dsts, size_t ndst, const void* const* srcs, size_t nsrc, size_t count,
+            int type, int op) noexcept {
+  reduce_with(best_kernels(), dsts, ndst, srcs, nsrc, count, type, op);
+}
+
+bool supported(int type, int op) noexcept {
+  return type >= 0 && type < kTypeCount && op >= 0 && op < kOpCount &&
+         best_kernels().reduce[type][op] != nullptr;
+}
+
+size_t type_size(int type) noexcept {
+  return type >= 0 && type < kTypeCount ? kTypeSizes[type] : 0;
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses which vector targets are compiled; to be included before anything of Highway.
+#pragma once
+
+// Scalable vectors cannot be members of structs, as the register packs need, and the remaining
+// x86 targets have nothing over those kept that a reduction could use.
+#define HWY_DISABLED_TARGETS                                                             \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | \
+   HWY_WASM | HWY_WASM_EMU256)
