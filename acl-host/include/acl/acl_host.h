@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host implementation of the ACL runtime offers beyond the ACL interface, for transports
+// that work on device memory with the host's CPU.
+#ifndef ACL_ACL_HOST_H
+#define ACL_ACL_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "acl/acl_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Result of a resumable task: ACLHOST_DONE, ACLHOST_AGAIN, or a positive aclError that becomes the
+ * stream's fault. */
+enum { ACLHOST_DONE = 0, ACLHOST_AGAIN = -1 };
+
+/* One step of a task. It must not block for long and must not call functions that wait. When it
+ * has to wait for something it returns ACLHOST_AGAIN and is called again later. */
+typedef int32_t (*aclhostTask)(void* arg);
+
+/* Queues a task on a stream of the current context; NULL is the context's default stream. `task` is
+ * called with `arg` until the result is not ACLHOST_AGAIN: on any thread, never concurrently for
+ * one stream. Before it returns a fault it may set the fault's text with aclhostSetErrorText; the
+ * thread that later synchronises the stream gets code and text. A task that a forced destruction of
+ * its stream discards is not called again. `arg` stays the caller's. */
+ACL_FUNC_VISIBILITY aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task, void* arg);
+
+/* Range of a device's memory in this process; created if it does not exist yet. Every pointer
+ * from aclrtMalloc on the device lies in it, and any page-aligned part of it, or all of it, may be
+ * exported with aclrtIpcMemGetExportKey. */
+ACL_FUNC_VISIBILITY aclError aclhostGetHeap(int32_t deviceId, void** base, size_t* size);
+
+/* Adds a text to what aclGetRecentErrMsg returns on the calling thread. The text is copied. */
+ACL_FUNC_VISIBILITY void aclhostSetErrorText(const char* text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_ACL_HOST_H */

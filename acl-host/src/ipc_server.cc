@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Table of exports and the thread that answers importers.
+#include "ipc_server.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string_view>
+
+#include "error.hpp"
+
+namespace weft::acl {
+namespace {
+
+constexpr const char* kKeyPrefix = "weftm-";
+constexpr int kRequestMs = 1000;  // an importer sends its question with the connection
+constexpr int kPauseMs = 10;      // after a failed accept, say for want of descriptors
+
+struct Export {
+  Heap* heap;
+  size_t offset;
+  size_t size;
+  bool check_pid;
+  std::set<int32_t> pids;
+};
+
+struct Exporter {
+  std::mutex mutex;
+  uint32_t pid = 0;  // of the process the thread runs in; another one after a fork
+  std::array<uint64_t, 2> token{};
+  uint64_t last_id = 0;
+  std::map<uint64_t, Export> exports;
+};
+
+Exporter& exporter() {
+  static auto& one = *new Exporter;  // never destroyed: its thread runs during exit
+  return one;
+}
+
+void send_reply(int connection, const Reply& reply, int file) noexcept {
+  iovec data{const_cast<Reply*>(&reply), sizeof reply};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (file >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &file, sizeof file);
+  }
+  sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void serve(int connection) {
+  pollfd ready{connection, POLLIN, 0};
+  if (poll(&ready, 1, kRequestMs) != 1) return;
+  Request request{};
+  if (recv(connection, &request, sizeof request, MSG_DONTWAIT) != sizeof request ||
+      request.magic != kRequestMagic) {
+    return;
+  }
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return;
+  int file = -1;
+  const Reply reply = answer(request.id, &peer.pid, &file);
+  send_reply(connection, reply, file);
+}
+
+void* run(void* argument) noexcept {
+  const int listener = static_cast<int>(reinterpret_cast<intptr_t>(argument));
+  pthread_setname_np(pthread_self(), "weft-acl-ipc");
+  for (;;) {
+    const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (connection < 0) {
+      if (errno != EINTR && errno != ECONNABORTED) poll(nullptr, 0, kPauseMs);
+      continue;
+    }
+    serve(connection);
+    close(connection);
+  }
+}
+
+int listen_at(const std::string& name) noexcept {
+  const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (listener < 0) return -1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+      listen(listener, SOMAXCONN) == 0) {
+    return listener;
+  }
+  close(listener);
+  return -1;
+}
+
+// The application's signals are not for this thread.
+bool start_thread(int listener) noexcept {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_t thread;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error =
+      pthread_create(&thread, nullptr, run, reinterpret_cast<void*>(intptr_t{listener}));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error == 0) pthread_detach(thread);
+  return error == 0;
+}
+
+// Starts the thread if this process has none. The caller holds the lock.
+aclError start(Exporter& all, const char* where) {
+  const auto pid = static_cast<uint32_t>(getpid());
+  if (all.pid == pid) return ACL_SUCCESS;
+  all.exports.clear();  // of the process this one was forked from
+  if (getrandom(all.token.data(), sizeof all.token, 0) != sizeof all.token) {
+    return fail(ACL_ERROR_RT_IPC_ERROR, "%s: no random numbers for a key", where);
+  }
+  const int listener = listen_at(socket_name({pid, all.token, 0}));
+  if (listener < 0 || !start_thread(listener)) {
+    if (listener >= 0) close(listener);
+    return fail(ACL_ERROR_RT_IPC_ERROR, "%s: cannot serve importers: %s", where, strerror(errno));
+  }
+  all.pid = pid;
+  return ACL_SUCCESS;
+}
+
+template <class T>
+bool parse_hex(std::string_view text, T* value) noexcept {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, *value, 16);
+  return error == std::errc{} && rest == end;
+}
+
+}  // namespace
+
+std::string to_text(const Key& key) {
+  char text[kKeyBytes];
+  std::snprintf(text, sizeof text, "%s%08x-%016llx%016llx-%016llx", kKeyPrefix, key.pid,
+                static_cast<unsigned long long>(key.token[0]),
+                static_cast<unsigned long long>(key.token[1]),
+                static_cast<unsigned long long>(key.id));
+  return text;
+}
+
+bool parse_key(const char* text, Key* key) noexcept {
+  const std::string_view view(text, strnlen(text, kKeyBytes));
+  const size_t start = std::strlen(kKeyPrefix);
+  return view.size() == kKeyBytes - 1 && view.starts_with(kKeyPrefix) &&
+         parse_hex(view.substr(start, 8), &key->pid) && view[start + 8] == '-' &&
+         parse_hex(view.substr(start + 9, 16), &key->token[0]) &&
+         parse_hex(view.substr(start + 25, 16), &key->token[1]) && view[start + 41] == '-' &&
+         parse_hex(view.substr(start + 42, 16), &key->id);
+}
+
+std::string socket_name(const Key& key) {
+  Key whole = key;
+  whole.id = 0;
+  return to_text(whole);
+}
+
+aclError add_export(Heap& heap, size_t offset, size_t size, bool check_pid, const char* where,
+                    Key* key) {
+  Exporter& all = exporter();
+  const std::lock_guard lock(all.mutex);
+  if (const aclError error = start(all, where)) return error;
+  const uint64_t id = ++all.last_id;
+  all.exports.emplace(id, Export{&heap, offset, size, check_pid, {}});
+  *key = {all.pid, all.token, id};
+  return ACL_SUCCESS;
+}
+
+aclError allow_import(const Key& key, const int32_t* pids, size_t count, const char* where) {
+  const bool own = is_own_key(key);
+  Exporter& all = exporter();
+  const std::lock_guard lock(all.mutex);
+  const auto it = all.exports.find(key.id);
+  if (!own || it == all.exports.end()) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: this process has not exported the key, or has closed it", where);
+  }
+  it->second.pids.insert(pids, pids + count);
+  return ACL_SUCCESS;
+}
+
+bool remove_export(const Key& key) {
+  const bool own = is_own_key(key);
+  Exporter& all = exporter();
+  const std::lock_guard lock(all.mutex);
+  return own && all.exports.erase(key.id) != 0;
+}
+
+Reply answer(uint64_t id, const int32_t* importer_pid, int* file) {
+  Exporter& all = exporter();
+  const std::lock_guard lock(all.mutex);
+  *file = -1;
+  const auto it = all.exports.find(id);
+  if (it == all.exports.end()) return {ACL_ERROR_RT_PARAM_INVALID, 0, 0, 0};
+  const Export& found = it->second;
+  if (importer_pid != nullptr && found.check_pid && !found.pids.contains(*importer_pid)) {
+    return {ACL_ERROR_RT_NO_PERMISSION, 0, 0, 0};
+  }
+  *file = found.heap->file();  // heaps are never closed
+  return {ACL_SUCCESS, found.heap->device(), found.offset, found.size};
+}
+
+bool is_own_key(const Key& key) {
+  Exporter& all = exporter();
+  const std::lock_guard lock(all.mutex);
+  return all.pid == static_cast<uint32_t>(getpid()) && key.pid == all.pid && key.token == all.token;
+}
+
+}  // namespace weft::acl

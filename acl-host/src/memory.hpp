@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runtime knows about addresses outside of the heaps: page-locked host memory and memory
+// imported from other processes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "acl/acl.h"
+#include "heap.hpp"
+
+namespace weft::acl {
+
+enum class Place {
+  kUnknown,     ///< plain host memory, or nothing at all
+  kHeap,        ///< a device's heap in this process
+  kImported,    ///< another process's device memory
+  kAllocated,   ///< from aclrtMallocHost
+  kRegistered,  ///< from aclrtHostRegister
+};
+
+constexpr bool is_device(Place place) { return place == Place::kHeap || place == Place::kImported; }
+constexpr bool is_pinned(Place place) {
+  return place == Place::kAllocated || place == Place::kRegistered;
+}
+
+struct Location {
+  Place place = Place::kUnknown;
+  int32_t device = -1;
+  Range range;  // the heap, or the registered range
+};
+
+Location locate(const void* address) noexcept;
+
+/// Reports a range that begins in known memory and does not end in it.
+aclError check_range(const void* address, size_t size, const char* where,
+                     const char* name) noexcept;
+
+/// Reports an address that is not in device memory, or (`pinned_too`) in page-locked memory.
+aclError need_known(const void* address, size_t size, bool pinned_too, const char* where,
+                    const char* name) noexcept;
+
+/// Keeps a range; throws std::bad_alloc. False if it overlaps one that is kept.
+bool add_range(Range range, Place place, int32_t device);
+
+/// Forgets the range that begins at `base` if it is of that place.
+bool remove_range(uintptr_t base, Place place, Range* removed) noexcept;
+
+/// Whether a registered range begins here.
+bool has_range(uintptr_t base, Place place) noexcept;
+
+}  // namespace weft::acl
