@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/comm_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "config/environment.hpp"
+#include "hccl/hccl_comm.h"
+
+namespace weft::api {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kConnectTimeout = seconds(120);
+// Added to the connect time-out, so that the root's verdict reaches everybody.
+constexpr milliseconds kVerdict = seconds(20);
+constexpr milliseconds kExecTimeout = seconds(1836);
+constexpr uint64_t kMb = 1 << 20;
+
+/// First bytes of HcclCommConfig, which callers see as `reserved`.
+struct Info {
+  uint64_t size;
+  uint32_t magic;
+  uint32_t version;
+  uint64_t reserved;
+};
+static_assert(sizeof(Info) == HCCL_COMM_CONFIG_INFO_BYTES);
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(HCCL_E_PARA, "HcclCommConfig: " + what);
+}
+
+/// A full-size copy in which everything the caller's struct does not hold has its default.
+HcclCommConfig load(const HcclCommConfig* config) {
+  if (config == nullptr) refuse("is a null pointer");
+  HcclCommConfig full;
+  std::memset(static_cast<void*>(&full), 0, sizeof full);
+  HcclCommConfigInit(&full);
+  Info info{};
+  std::memcpy(&info, config, sizeof info);
+  if (info.magic != HCCL_COMM_CONFIG_MAGIC_WORD) {
+    refuse("was not prepared with HcclCommConfigInit (wrong magic word)");
+  }
+  if (info.size < sizeof info) refuse(fmt::format("says that its size is {} bytes", info.size));
+  if (info.size > sizeof full) {
+    log::warn(fmt::format("HcclCommConfig has {} bytes, {} are known; the rest is ignored",
+                          info.size, sizeof full));
+  }
+  const size_t bytes = std::min<size_t>(info.size, sizeof full);
+  std::memcpy(reinterpret_cast<std::byte*>(&full) + sizeof info,
+              reinterpret_cast<const std::byte*>(config) + sizeof info, bytes - sizeof info);
+  HcclCommConfig defaults;
+  HcclCommConfigInit(&defaults);
+  // Older versions leave what they do not know uninitialised, whatever the size says.
+  if (info.version < 2) full.hcclCommName[0] = '\0';
+  if (info.version < 7) full.aclGraphZeroCopyEnable = defaults.aclGraphZeroCopyEnable;
+  if (info.version < 8) full.hcclExecTimeOut = defaults.hcclExecTimeOut;
+  return full;
+}
+
+}  // namespace
+
+comm::Options default_options(const config::Policy& policy) {
+  const config::Environment env = config::read_environment();
+  const config::Settings& settings = policy.settings();
+  comm::Options options;
+  // The policy may go below the variable's least value and needs no time for a verdict: it is for
+  // tests and services.
+  options.connect_timeout = kConnectTimeout + kVerdict;
+  if (settings.connect_timeout) options.connect_timeout = *settings.connect_timeout;
+  if (env.connect_timeout) options.connect_timeout = *env.connect_timeout + kVerdict;
+  options.exec_timeout = env.exec_timeout.value_or(settings.exec_timeout.value_or(kExecTimeout));
+  options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
+  options.deterministic = env.deterministic.value_or(false);
+  return options;
+}
+
+void apply_config(const HcclCommConfig* config, comm::Options& options) {
+  const HcclCommConfig full = load(config);
+  if (full.hcclBufferSize == 0) refuse("hcclBufferSize is 0; allowed is 1 MB and more");
+  if (full.hcclBufferSize != HCCL_COMM_BUFFSIZE_CONFIG_NOT_SET) {
+    options.scratch_bytes = full.hcclBufferSize * kMb;
+  }
+  if (full.hcclDeterministic != HCCL_COMM_DETERMINISTIC_CONFIG_NOT_SET) {
+    if (full.hcclDeterministic > 2) {
+      refuse(
+          fmt::format("hcclDeterministic is {}; allowed are 0, 1 and 2", full.hcclDeterministic));
+    }
+    options.deterministic = full.hcclDeterministic != 0;
+  }
+  if (full.aclGraphZeroCopyEnable > 1) {
+    refuse(fmt::format("aclGraphZeroCopyEnable is {}; allowed are 0 and 1",
+                       full.aclGraphZeroCopyEnable));
+  }
+  if (full.hcclExecTimeOut >= 0) options.exec_timeout = seconds(full.hcclExecTimeOut);
+  if (full.hcclExecTimeOut < HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET) {
+    log::warn(fmt::format("HcclCommConfig: hcclExecTimeOut {} is out of range and ignored",
+                          full.hcclExecTimeOut));
+  }
+  const size_t length = strnlen(full.hcclCommName, sizeof full.hcclCommName);
+  if (length == sizeof full.hcclCommName) {
+    refuse("hcclCommName has no end; at most 127 characters and a NUL");
+  }
+  if (length > 0) options.name.assign(full.hcclCommName, length);
+}
+
+}  // namespace weft::api

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/handles.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace weft::api {
+namespace {
+
+struct Slot {
+  std::atomic<comm::Communicator*> communicator{nullptr};
+};
+
+Slot slots[kMaxCommunicators];
+
+struct Book {
+  std::mutex mutex;
+  uint32_t fresh = 0;  // slots never used so far
+  std::deque<uint32_t>
+      free;  // used before; the oldest is taken first, so that a stale handle stays stale for long
+  std::map<std::pair<int32_t, std::string>, std::map<uint32_t, std::string>>
+      names;                         // by device and name: the origin by rank
+  std::map<uint32_t, NameUse> uses;  // by slot
+};
+
+Book& book() {
+  static auto* instance = new Book;  // leaked: communicators may outlive static destructors
+  return *instance;
+}
+
+Slot* slot_of(HcclComm handle) noexcept {
+  const auto offset = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slots);
+  if (offset >= sizeof slots || offset % sizeof(Slot) != 0) return nullptr;
+  return static_cast<Slot*>(handle);
+}
+
+/// With the book locked.
+void forget(const NameUse& use) noexcept {
+  const auto found = book().names.find({use.device, use.name});
+  if (found == book().names.end()) return;
+  found->second.erase(use.rank);
+  if (found->second.empty()) book().names.erase(found);
+}
+
+}  // namespace
+
+comm::Communicator* find(HcclComm handle) noexcept {
+  const Slot* slot = slot_of(handle);
+  return slot == nullptr ? nullptr : slot->communicator.load(std::memory_order_acquire);
+}
+
+void reserve_name(const NameUse& use) {
+  const std::lock_guard lock(book().mutex);
+  auto& ranks = book().names[{use.device, use.name}];
+  const bool other = !ranks.empty() && ranks.begin()->second != use.origin;
+  if (other || !ranks.emplace(use.rank, use.origin).second) {
+    throw Error(
+        HCCL_E_PARA,
+        fmt::format("device {} has {} named '{}' already; destroy it first or choose "
+                    "another name",
+                    use.device,
+                    other ? "a communicator" : fmt::format("rank {} of the communicator", use.rank),
+                    use.name));
+  }
+}
+
+void release_name(const NameUse& use) noexcept {
+  const std::lock_guard lock(book().mutex);
+  forget(use);
+}
+
+HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use) {
+  const std::lock_guard lock(book().mutex);
+  uint32_t index = book().fresh;
+  if (index < kMaxCommunicators) {
+    ++book().fresh;
+  } else if (!book().free.empty()) {
+    index = book().free.front();
+    book().free.pop_front();
+  } else {
+    throw Error(
+        HCCL_E_MEMORY,
+        fmt::format("this process has {} communicators, the most there can be; destroy some",
+                    kMaxCommunicators));
+  }
+  book().uses[index] = use;
+  slots[index].communicator.store(communicator.release(), std::memory_order_release);
+  return &slots[index];
+}
+
+std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
+  Slot* slot = slot_of(handle);
+  if (slot == nullptr) return nullptr;
+  const std::lock_guard lock(book().mutex);
+  std::unique_ptr<comm::Communicator> communicator(
+      slot->communicator.exchange(nullptr, std::memory_order_acq_rel));
+  if (communicator != nullptr) {
+    const auto index = static_cast<uint32_t>(slot - slots);
+    book().free.push_back(index);
+    forget(book().uses[index]);
+    book().uses.erase(index);
+  }
+  return communicator;
+}
+
+}  // namespace weft::api

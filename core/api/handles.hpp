@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// HcclComm handles: addresses in a fixed table, so that any value, also a stale or a wild one, is
+// checked without a lock and without touching what it points to.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "hccl/hccl_types.h"
+
+namespace weft::api {
+
+/// Communicators that may exist at once in a process.
+inline constexpr uint32_t kMaxCommunicators = 65536;
+
+/// Null if the handle is none. No lock.
+[[nodiscard]] comm::Communicator* find(HcclComm handle) noexcept;
+
+/// What a communicator's name is kept for. Several ranks of one communicator may be on one device:
+/// their origin is the same.
+struct NameUse {
+  int32_t device = -1;
+  std::string name;
+  std::string origin;  // identifier of the root info
+  uint32_t rank = 0;
+};
+
+/// Keeps a name on a device for a communicator in the making. Throws Error (HCCL_E_PARA) if a
+/// communicator of another origin, or the same rank, has it.
+void reserve_name(const NameUse& use);
+void release_name(const NameUse& use) noexcept;
+
+/// A handle for a communicator whose name is reserved; the name is released with it. Throws Error
+/// (HCCL_E_MEMORY) if the table is full.
+[[nodiscard]] HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use);
+
+/// Takes the communicator and its name out of the table, null if there is none.
+[[nodiscard]] std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept;
+
+}  // namespace weft::api

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of the HCCL headers that have no implementation so far. A test holds this list and
+// the table of docs/api.md equal.
+#include "api/not_yet.hpp"
+
+#include "api/export.hpp"
+#include "api/guard.hpp"
+#include "hccl/hccl.h"
+#include "hccl/hccl_sym_win.h"
+
+namespace weft::api {
+
+HcclResult not_yet(const char* function) noexcept {
+  return report(HCCL_E_NOT_SUPPORT, function,
+                "not supported by this version; docs/api.md lists what is");
+}
+
+}  // namespace weft::api
+
+#define WEFT_NOT_YET(name, ...) \
+  extern "C" WEFT_API HcclResult name(__VA_ARGS__) { return weft::api::not_yet(#name); }
+
+// hccl.h
+WEFT_NOT_YET(HcclReduceScatterV, void*, const void*, const void*, void*, uint64_t, HcclDataType,
+             HcclReduceOp, HcclComm, aclrtStream)
+WEFT_NOT_YET(HcclScatter, void*, void*, uint64_t, HcclDataType, uint32_t, HcclComm, aclrtStream)
+WEFT_NOT_YET(HcclAllGatherV, void*, uint64_t, void*, const void*, const void*, HcclDataType,
+             HcclComm, aclrtStream)
+WEFT_NOT_YET(HcclSend, void*, uint64_t, HcclDataType, uint32_t, HcclComm, aclrtStream)
+WEFT_NOT_YET(HcclRecv, void*, uint64_t, HcclDataType, uint32_t, HcclComm, aclrtStream)
+WEFT_NOT_YET(HcclAlltoAllV, const void*, const void*, const void*, HcclDataType, const void*,
+             const void*, const void*, HcclDataType, HcclComm, aclrtStream)
+WEFT_NOT_YET(HcclAlltoAllVC, const void*, const void*, HcclDataType, const void*, HcclDataType,
+             HcclComm, aclrtStream)
+WEFT_NOT_YET(HcclReduce, void*, void*, uint64_t, HcclDataType, HcclReduceOp, uint32_t, HcclComm,
+             aclrtStream)
+WEFT_NOT_YET(HcclBatchSendRecv, HcclSendRecvItem*, uint32_t, HcclComm, aclrtStream)
+
+// hccl_comm.h
+WEFT_NOT_YET(HcclCommInitClusterInfo, const char*, uint32_t, HcclComm*)
+WEFT_NOT_YET(HcclCommInitClusterInfoConfig, const char*, uint32_t, HcclCommConfig*, HcclComm*)
+WEFT_NOT_YET(HcclCreateSubCommConfig, HcclComm*, uint32_t, uint32_t*, uint64_t, uint32_t,
+             HcclCommConfig*, HcclComm*)
+WEFT_NOT_YET(HcclCommGetHandleWithName, const char*, HcclComm*)
+WEFT_NOT_YET(HcclCommGetStatus, const char*, HcclCommStatus*)
+WEFT_NOT_YET(HcclConfigGetInfo, HcclComm, HcclConfigType, uint32_t, void*)
+WEFT_NOT_YET(HcclSetConfig, HcclConfig, HcclConfigValue)
+WEFT_NOT_YET(HcclGetConfig, HcclConfig, HcclConfigValue*)
+WEFT_NOT_YET(HcclSetCommConfig, HcclComm, HcclConfig, HcclConfigValue)
+WEFT_NOT_YET(HcclGetCommConfig, HcclComm, HcclConfig, HcclConfigValue*)
+WEFT_NOT_YET(HcclCommSuspend, HcclComm)
+WEFT_NOT_YET(HcclCommResume, HcclComm)
+WEFT_NOT_YET(HcclCommWorkingDevNicSet, HcclComm, uint32_t*, bool*, uint32_t)
+WEFT_NOT_YET(HcclCommRegCommStateCallback, const char*, HcclCommStateCallback, void*)
+WEFT_NOT_YET(HcclGroupStart)
+WEFT_NOT_YET(HcclGroupEnd)
+WEFT_NOT_YET(HcclGroupStatusGet, bool*)
+WEFT_NOT_YET(HcclCommSetMemoryRange, HcclComm, void*, size_t, size_t, uint64_t)
+WEFT_NOT_YET(HcclCommUnsetMemoryRange, HcclComm, void*)
+WEFT_NOT_YET(HcclCommActivateCommMemory, HcclComm, void*, size_t, size_t, aclrtDrvMemHandle,
+             uint64_t)
+WEFT_NOT_YET(HcclCommDeactivateCommMemory, HcclComm, void*)
+WEFT_NOT_YET(HcclCommSymWinRegister, HcclComm, void*, uint64_t, HcclCommSymWindow*, uint32_t)
+WEFT_NOT_YET(HcclCommSymWinDeregister, HcclCommSymWindow)
+WEFT_NOT_YET(HcclCommSymWinGet, HcclComm, void*, size_t, HcclCommSymWindow*, size_t*)
+WEFT_NOT_YET(HcclCommRegister, HcclComm, void*, uint64_t, void**, uint32_t)
+WEFT_NOT_YET(HcclCommDeregister, HcclComm, void*)
+WEFT_NOT_YET(HcclCommExchangeMem, HcclComm, void*, uint32_t*, uint32_t)
+
+// hccl_sym_win.h
+WEFT_NOT_YET(HcclSymWinGetPeerPointer, HcclCommSymWindow, size_t, uint32_t, void**)

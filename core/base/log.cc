@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace weft::log {
+namespace {
+
+spdlog::level::level_enum to_spdlog(Level level) noexcept {
+  switch (level) {
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarn:
+      return spdlog::level::warn;
+    case Level::kError:
+      break;
+  }
+  return spdlog::level::err;
+}
+
+spdlog::logger& logger() {
+  // Leaked on purpose: threads may still log while the process exits.
+  static spdlog::logger* instance = [] {
+    auto* made = new spdlog::logger("weft", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    const char* wanted = std::getenv("WEFT_LOG");
+    made->set_level(wanted == nullptr ? spdlog::level::warn : spdlog::level::from_str(wanted));
+    made->set_pattern("[weft %P %L] %v");
+    return made;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+bool enabled(Level level) noexcept { return logger().should_log(to_spdlog(level)); }
+
+void write(Level level, std::string_view text) noexcept {
+  logger().log(to_spdlog(level), "{}", text);
+}
+
+}  // namespace weft::log

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/library.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace weft::comm {
+namespace {
+
+std::vector<std::string> plugin_path_variable() {
+  std::vector<std::string> paths;
+  const char* value = std::getenv("WEFT_PLUGIN_PATH");
+  std::istringstream list(value == nullptr ? "" : value);
+  for (std::string path; std::getline(list, path, ':');) {
+    if (!path.empty()) paths.push_back(path);
+  }
+  return paths;
+}
+
+}  // namespace
+
+Library& Library::instance() {
+  // Leaked on purpose: streams may still run tasks while the process exits.
+  static auto* library = new Library;
+  return *library;
+}
+
+std::shared_ptr<const config::Policy> Library::load_policy() {
+  const std::lock_guard lock(mutex_);
+  // Before the policy is read: a runtime should learn the text of what is wrong with it.
+  registry_.load(plugin::default_folder());
+  auto policy =
+      std::make_shared<config::Policy>(config::Policy::load(config::Policy::default_file()));
+  for (const std::string& path : plugin_path_variable()) registry_.load(path);
+  for (const auto& path : policy->settings().plugin_paths) registry_.load(path);
+  policy->resolve(registry_);
+  check_engine(*policy);
+  return policy;
+}
+
+/// With the lock held. A transport that is missing is the business of transport().
+void Library::check_engine(const config::Policy& policy) const {
+  const config::Settings& settings = policy.settings();
+  const plugin::Transport* found = registry_.find_transport(settings.transport);
+  const uint32_t wanted = settings.engine == "tasks" ? WEFT_ENGINE_TASKS : WEFT_ENGINE_DIRECT;
+  if (found == nullptr || (found->table.engines & wanted) != 0) return;
+  throw Error(
+      HCCL_E_NOT_SUPPORT,
+      fmt::format("{}: transport '{}' has no engine \"{}\"; change \"engine\" in [transport]",
+                  policy.name(), settings.transport, settings.engine));
+}
+
+OpenTransport Library::transport(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  for (const Opened& opened : opened_) {
+    if (opened.name == name) return opened.transport;
+  }
+  const plugin::Transport* found = registry_.find_transport(name);
+  if (found == nullptr) {
+    std::string why = "no such plugin was found";
+    for (const plugin::Plugin& p : registry_.plugins()) {
+      if (p.name == name && !p.refusal.empty()) why = p.refusal;
+    }
+    throw Error(HCCL_E_NOT_FOUND, fmt::format("transport '{}' cannot be used: {}", name, why));
+  }
+  OpenTransport transport{&found->table, nullptr};
+  const int32_t code = found->table.open(&plugin::host(), &transport.context);
+  if (code != HCCL_SUCCESS) {
+    throw Error(static_cast<HcclResult>(code),
+                fmt::format("transport '{}' does not start: {}", name, plugin::take_failure()));
+  }
+  opened_.push_back({name, transport});
+  return transport;
+}
+
+std::string Library::plugin_versions() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> versions;
+  for (const plugin::Plugin& p : registry_.plugins()) {
+    if (p.refusal.empty()) versions.push_back(fmt::format("{} {}", p.name, p.version));
+  }
+  std::sort(versions.begin(), versions.end());
+  return fmt::format("{}", fmt::join(versions, ", "));
+}
+
+void Library::tell_runtimes(const char* text) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    for (const Opened& opened : opened_) opened.transport.table->call_error(text);
+  } catch (const std::exception&) {
+    // The caller is reporting an error already; the text stays in last_error() and in the log.
+    return;
+  }
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the communicators of a process share: its plugins and the open transports. Everything else
+// is per communicator.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/policy.hpp"
+#include "plugin/registry.hpp"
+
+namespace weft::comm {
+
+struct OpenTransport {
+  const weft_transport* table = nullptr;
+  void* context = nullptr;
+};
+
+class Library {
+ public:
+  static Library& instance();
+
+  /// Reads the policy file and loads the plugins it needs; ties its rules to them. Throws Error.
+  [[nodiscard]] std::shared_ptr<const config::Policy> load_policy();
+
+  /// The transport of this name, opened once. Throws Error.
+  [[nodiscard]] OpenTransport transport(const std::string& name);
+
+  /// "mesh 1.0.0, ring 1.0.0, ...": plugins in use, sorted by name.
+  [[nodiscard]] std::string plugin_versions();
+
+  /// Gives the text of a failed call to the runtimes behind the open transports. Never throws.
+  void tell_runtimes(const char* text) noexcept;
+
+ private:
+  struct Opened {
+    std::string name;
+    OpenTransport transport;
+  };
+
+  void check_engine(const config::Policy& policy) const;
+
+  std::mutex mutex_;
+  plugin::Registry registry_;
+  std::vector<Opened> opened_;
+};
+
+}  // namespace weft::comm

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plans of one communicator by call. Bounded: a set of ways, the least recently used one makes
+// room.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "exec/executor.hpp"
+
+namespace weft::comm {
+
+class PlanCache {
+ public:
+  /// Null if there is none. No allocation, no lock.
+  [[nodiscard]] exec::ExecPlan* find(const CallKey& key) noexcept {
+    for (Way& way : sets_[index(key)]) {
+      if (way.plan != nullptr && way.plan->key == key) {
+        way.used = ++clock_;
+        return way.plan.get();
+      }
+    }
+    return nullptr;
+  }
+
+  /// Keeps a plan. A plan that makes room is freed once no task can use it: `done` is the last
+  /// completed call.
+  exec::ExecPlan* insert(std::unique_ptr<exec::ExecPlan> plan, uint64_t done);
+
+  static constexpr uint32_t kSets = 128;
+  static constexpr uint32_t kWays = 4;
+
+ private:
+  struct Way {
+    std::unique_ptr<exec::ExecPlan> plan;
+    uint64_t used = 0;
+  };
+
+  static uint32_t index(const CallKey& key) noexcept {
+    uint64_t h = key.count * 0x9e3779b97f4a7c15 + key.root;
+    h = (h ^ (uint64_t{key.op} << 16 | uint64_t{key.type} << 8 | key.reduce_op)) *
+        0xff51afd7ed558ccd;
+    return static_cast<uint32_t>(h >> 32) % kSets;
+  }
+
+  std::array<std::array<Way, kWays>, kSets> sets_;
+  std::vector<std::unique_ptr<exec::ExecPlan>> retired_;  // replaced while a task used them
+  uint64_t clock_ = 0;
+};
+
+}  // namespace weft::comm

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TOML form of the policy. The only file that knows toml++.
+#include "config/policy.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <sstream>
+#include <utility>
+
+#include "base/install.hpp"
+#include "base/names.hpp"
+#include "base/op_names.hpp"
+#include "config/complain.hpp"
+#include "config/policy_file.hpp"
+#include "config/rules.hpp"
+#include "config/units.hpp"
+#include "plugin/registry.hpp"
+
+namespace weft::config {
+
+namespace {
+
+struct Contents {
+  Settings settings;
+  std::vector<Rule> rules;
+};
+
+using Word = std::string_view;
+
+constexpr std::array<Word, 5> kTopKeys = {"schema", "rule", "plugins", "transport", "control"};
+constexpr std::array<Word, 4> kRuleKeys = {"op", "when", "use", "params"};
+constexpr std::array<Word, 5> kWhenKeys = {"bytes", "ranks", "type", "reduce", "deterministic"};
+constexpr std::array<Word, 1> kPluginKeys = {"path"};
+constexpr std::array<Word, 2> kTransportKeys = {"use", "engine"};
+constexpr std::array<Word, 2> kControlKeys = {"connect_timeout", "exec_timeout"};
+constexpr std::array<Word, 2> kEngines = {"direct", "tasks"};
+constexpr int64_t kSchema = 1;
+constexpr Word kNameLetters = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+
+Place place_of(const toml::source_region& region) {
+  return {std::max<uint32_t>(region.begin.line, 1), std::max<uint32_t>(region.begin.column, 1)};
+}
+
+std::string in_quotes(Word text) { return '"' + std::string(text) + '"'; }
+
+// "a string", "an integer"
+std::string kind_of(const toml::node& node) {
+  std::ostringstream text;
+  text << node.type();
+  return (text.str().find_first_of("aeiou") == 0 ? "an " : "a ") + text.str();
+}
+
+bool is_name(Word text) {
+  return !text.empty() && text.find_first_not_of(kNameLetters) == Word::npos;
+}
+
+std::vector<Word> type_names() {
+  std::vector<Word> names;
+  for (int type = 0; type <= HCCL_DATA_TYPE_FP8E8M0; ++type) {
+    if (type_size(type) != 0) names.push_back(type_name(type));
+  }
+  return names;
+}
+
+std::vector<Word> reduce_names() {
+  std::vector<Word> names;
+  for (int op = HCCL_REDUCE_SUM; op <= HCCL_REDUCE_MIN; ++op) names.push_back(op_name(op));
+  return names;
+}
+
+// Reads the nodes of one file; every error carries its place.
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_(file) {}
+
+  [[nodiscard]] Contents read(const toml::table& root) const;
+
+ private:
+  [[noreturn]] void fail(const toml::source_region& where, const std::string& what) const {
+    complain(file_, place_of(where), what);
+  }
+  [[noreturn]] void wrong_kind(const toml::node& node, Word key, Word wanted) const {
+    fail(node.source(),
+         in_quotes(key) + " must be " + std::string(wanted) + ", not " + kind_of(node));
+  }
+
+  const toml::table& table(const toml::node& node, Word key, std::span<const Word> keys) const;
+  const std::string& text(const toml::node& node, Word key) const;
+  const std::string& name(const toml::node& node, Word key) const;
+  template <class Parse>
+  auto parsed(const toml::node& node, Word key, const std::string& written, Parse parse) const;
+  template <class Parse>
+  Range range(const toml::node& node, Word key, Parse parse) const;
+  template <class Parse>
+  uint32_t bit(const toml::node& node, Word key, Parse parse, std::span<const Word> known) const;
+  template <class Parse>
+  uint32_t bits(const toml::node& node, Word key, Parse parse, std::span<const Word> known) const;
+
+  void read_schema(const toml::table& root) const;
+  void read_plugins(const toml::node& node, Settings& settings) const;
+  void read_transport(const toml::node& node, Settings& settings) const;
+  void read_control(const toml::node& node, Settings& settings) const;
+  Rule read_rule(const toml::node& node) const;
+  uint32_t read_op(const toml::table& rule) const;
+  void read_use(const toml::table& rule, Rule& out) const;
+  void read_when(const toml::node& node, Rule& rule) const;
+  void check_meaning(const toml::key& key, uint32_t op) const;
+  uint32_t read_types(const toml::node& node, uint32_t op) const;
+  void read_params(const toml::node& node, Rule& rule) const;
+
+  const std::string& file_;
+};
+
+const toml::table& Reader::table(const toml::node& node, Word key,
+                                 std::span<const Word> keys) const {
+  const toml::table* found = node.as_table();
+  if (found == nullptr) wrong_kind(node, key, "a table");
+  for (const auto& [name, value] : *found) {
+    if (std::find(keys.begin(), keys.end(), name.str()) != keys.end()) continue;
+    const std::string of = key.empty() ? "" : " in " + in_quotes(key);
+    fail(name.source(), "unknown key " + in_quotes(name.str()) + of + suggestion(name.str(), keys));
+  }
+  return *found;
+}
+
+const std::string& Reader::text(const toml::node& node, Word key) const {
+  const toml::value<std::string>* found = node.as_string();
+  if (found == nullptr) wrong_kind(node, key, "a string");
+  return found->get();
+}
+
+const std::string& Reader::name(const toml::node& node, Word key) const {
+  const std::string& written = text(node, key);
+  if (is_name(written)) return written;
+  fail(node.source(), in_quotes(key) + " must be a name of a-z, 0-9, _ and -");
+}
+
+// What a node's text means; `parse` throws BadValue.
+template <class Parse>
+auto Reader::parsed(const toml::node& node, Word key, const std::string& written,
+                    Parse parse) const {
+  try {
+    return parse(written);
+  } catch (const BadValue& bad) {
+    fail(node.source(), in_quotes(key) + ": " + bad.what());
+  }
+}
+
+template <class Parse>
+Range Reader::range(const toml::node& node, Word key, Parse parse) const {
+  const toml::value<int64_t>* number = node.as_integer();
+  if (number != nullptr) return parsed(node, key, std::to_string(number->get()), parse);
+  if (!node.is_string()) wrong_kind(node, key, "a range like \"2..16\" or a whole number");
+  return parsed(node, key, text(node, key), parse);
+}
+
+// One name as a bit; `parse` gives its number, if it has one.
+template <class Parse>
+uint32_t Reader::bit(const toml::node& node, Word key, Parse parse,
+                     std::span<const Word> known) const {
+  if (!node.is_string()) wrong_kind(node, key, "a name or a list of names");
+  const std::string& written = text(node, key);
+  if (const std::optional<int> number = parsed(node, key, written, parse)) return 1U << *number;
+  fail(node.source(),
+       "unknown " + std::string(key) + ' ' + in_quotes(written) + suggestion(written, known));
+}
+
+// One name or a list of names.
+template <class Parse>
+uint32_t Reader::bits(const toml::node& node, Word key, Parse parse,
+                      std::span<const Word> known) const {
+  const toml::array* list = node.as_array();
+  if (list == nullptr) return bit(node, key, parse, known);
+  if (list->empty()) fail(node.source(), in_quotes(key) + " is an empty list: leave it out");
+  uint32_t all = 0;
+  for (const toml::node& each : *list) {
+    const uint32_t one = bit(each, key, parse, known);
+    if ((all & one) != 0) fail(each.source(), in_quotes(text(each, key)) + " is there twice");
+    all |= one;
+  }
+  return all;
+}
+
+void Reader::read_schema(const toml::table& root) const {
+  const toml::node* schema = root.get("schema");
+  if (schema == nullptr) complain(file_, {}, "no \"schema\": begin the file with \"schema = 1\"");
+  const toml::value<int64_t>* number = schema->as_integer();
+  if (number == nullptr) wrong_kind(*schema, "schema", "a whole number");
+  if (number->get() == kSchema) return;
+  fail(schema->source(), "schema " + std::to_string(number->get()) +
+                             " is not known here: this library reads schema " +
+                             std::to_string(kSchema));
+}
+
+void Reader::read_plugins(const toml::node& node, Settings& settings) const {
+  const toml::node* path = table(node, "plugins", kPluginKeys).get("path");
+  if (path == nullptr) return;
+  const toml::array* list = path->as_array();
+  if (list == nullptr) wrong_kind(*path, "path", "an array of strings");
+  const std::filesystem::path here = std::filesystem::path(file_).parent_path();
+  for (const toml::node& each : *list) {
+    const std::string written = text(each, "path");
+    if (written.empty()) fail(each.source(), "\"path\" has an empty entry");
+    settings.plugin_paths.push_back(std::filesystem::absolute(here / written).lexically_normal());
+  }
+}
+
+void Reader::read_transport(const toml::node& node, Settings& settings) const {
+  const toml::table& keys = table(node, "transport", kTransportKeys);
+  if (const toml::node* use = keys.get("use")) settings.transport = name(*use, "use");
+  const toml::node* engine = keys.get("engine");
+  if (engine == nullptr) return;
+  settings.engine = text(*engine, "engine");
+  if (std::find(kEngines.begin(), kEngines.end(), settings.engine) != kEngines.end()) return;
+  fail(engine->source(),
+       "unknown engine " + in_quotes(settings.engine) + suggestion(settings.engine, kEngines));
+}
+
+void Reader::read_control(const toml::node& node, Settings& settings) const {
+  const toml::table& keys = table(node, "control", kControlKeys);
+  if (const toml::node* limit = keys.get("connect_timeout")) {
+    settings.connect_timeout =
+        parsed(*limit, "connect_timeout", text(*limit, "connect_timeout"), parse_duration);
+  }
+  if (const toml::node* limit = keys.get("exec_timeout")) {
+    settings.exec_timeout =
+        parsed(*limit, "exec_timeout", text(*limit, "exec_timeout"), parse_duration);
+  }
+}
+
+uint32_t Reader::read_op(const toml::table& rule) const {
+  const toml::node* op = rule.get("op");
+  if (op == nullptr) fail(rule.source(), "the rule has no \"op\"");
+  const std::string written = text(*op, "op");
+  if (const auto number = parse_operation(written)) return *number;
+  fail(op->source(),
+       "unknown operation " + in_quotes(written) + suggestion(written, operation_names()));
+}
+
+void Reader::read_use(const toml::table& rule, Rule& out) const {
+  const toml::node* use = rule.get("use");
+  if (use == nullptr) fail(rule.source(), "the rule has no \"use\"");
+  out.use = text(*use, "use");
+  out.use_place = place_of(use->source());
+  const auto dot = out.use.find('.');
+  if (dot == std::string::npos || !is_name(Word(out.use).substr(0, dot)) ||
+      !is_name(Word(out.use).substr(dot + 1))) {
+    fail(use->source(), "\"use\" must be \"plugin.algorithm\", not " + in_quotes(out.use));
+  }
+}
+
+// A condition on something that the operation does not have would never or always hold.
+void Reader::check_meaning(const toml::key& key, uint32_t op) const {
+  const bool about_reduction = key.str() == "reduce" || key.str() == "deterministic";
+  const bool about_data = key.str() == "bytes" || key.str() == "type";
+  if ((about_reduction && !is_reduction(op)) || (about_data && op == WEFT_OP_BARRIER)) {
+    fail(key.source(),
+         in_quotes(key.str()) + " means nothing for " + std::string(operation_name(op)));
+  }
+}
+
+uint32_t Reader::read_types(const toml::node& node, uint32_t op) const {
+  const auto parse = [op](const std::string& written) {
+    const std::optional<int> type = parse_type(written);
+    if (type && is_reduction(op) && !reducible(*type)) {
+      throw BadValue(in_quotes(written) + " cannot be reduced");
+    }
+    return type;
+  };
+  return bits(node, "type", parse, type_names());
+}
+
+void Reader::read_when(const toml::node& node, Rule& rule) const {
+  const toml::table& when = table(node, "when", kWhenKeys);
+  for (const auto& [key, condition] : when) {
+    check_meaning(key, rule.op);
+    if (key.str() == "bytes") {
+      rule.bytes = range(condition, "bytes", parse_bytes);
+    } else if (key.str() == "ranks") {
+      rule.ranks = range(condition, "ranks", parse_ranks);
+    } else if (key.str() == "type") {
+      rule.types = read_types(condition, rule.op);
+    } else if (key.str() == "reduce") {
+      rule.reduce_ops = bits(condition, "reduce", parse_reduce_op, reduce_names());
+    } else {
+      const toml::value<bool>* asked = condition.as_boolean();
+      if (asked == nullptr) wrong_kind(condition, "deterministic", "true or false");
+      rule.deterministic = asked->get() ? 2 : 1;
+    }
+  }
+}
+
+void Reader::read_params(const toml::node& node, Rule& rule) const {
+  const toml::table* params = node.as_table();
+  if (params == nullptr) wrong_kind(node, "params", "a table");
+  for (const auto& [key, param] : *params) {
+    const toml::value<int64_t>* number = param.as_integer();
+    if (number == nullptr) wrong_kind(param, key.str(), "a whole number");
+    rule.params.push_back({std::string(key.str()), number->get(), place_of(key.source())});
+  }
+}
+
+Rule Reader::read_rule(const toml::node& node) const {
+  const toml::table& keys = table(node, "rule", kRuleKeys);
+  Rule rule;
+  rule.place = place_of(node.source());
+  rule.op = read_op(keys);
+  read_use(keys, rule);
+  if (const toml::node* when = keys.get("when")) read_when(*when, rule);
+  if (const toml::node* params = keys.get("params")) read_params(*params, rule);
+  return rule;
+}
+
+Contents Reader::read(const toml::table& root) const {
+  if (const auto experiment = root.find("experiment"); experiment != root.end()) {
+    fail(experiment->first.source(),
+         "unknown key \"experiment\": this library has no experiments yet; remove it");
+  }
+  table(root, "", kTopKeys);
+  read_schema(root);
+  Contents policy;
+  if (const toml::node* node = root.get("plugins")) read_plugins(*node, policy.settings);
+  if (const toml::node* node = root.get("transport")) read_transport(*node, policy.settings);
+  if (const toml::node* node = root.get("control")) read_control(*node, policy.settings);
+  if (const toml::node* node = root.get("rule")) {
+    const toml::array* list = node->as_array();
+    if (list == nullptr) fail(node->source(), "a rule begins with [[rule]], in double brackets");
+    for (const toml::node& each : *list) policy.rules.push_back(read_rule(each));
+  }
+  check_complete(policy.rules, file_);
+  return policy;
+}
+
+// FNV-1a: tells files apart that differ by mistake, which is all it is for.
+std::string hash(Word text) {
+  uint64_t state = 0xcbf29ce484222325ULL;
+  for (const char letter : text) {
+    state = (state ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
+  }
+  std::array<char, 17> hex{};
+  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(state));
+  return hex.data();
+}
+
+}  // namespace
+
+struct Policy::Impl {
+  std::string name;
+  std::string digest;
+  Contents contents;
+};
+
+Policy Policy::load(const std::filesystem::path& file) {
+  return parse(read_policy_file(file), file.string());
+}
+
+Policy Policy::parse(std::string_view text, const std::string& name) {
+  auto impl = std::make_unique<Impl>();
+  impl->name = name;
+  try {
+    impl->contents = Reader(impl->name).read(toml::parse(text, name));
+  } catch (const toml::parse_error& error) {
+    complain(name, place_of(error.source()), std::string(error.description()));
+  }
+  // Folders and time limits are a host's own: ranks may differ in them.
+  const Settings& settings = impl->contents.settings;
+  impl->digest = hash(canonical_text(impl->contents.rules) + "transport " + settings.transport +
+                      ' ' + settings.engine);
+  return Policy(std::move(impl));
+}
+
+std::filesystem::path Policy::default_file() {
+  const char* chosen = std::getenv("WEFT_POLICY");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  return install_prefix() / "etc" / "weft" / "policy.toml";
+}
+
+Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Policy::Policy(Policy&&) noexcept = default;
+Policy& Policy::operator=(Policy&&) noexcept = default;
+Policy::~Policy() = default;
+
+const Settings& Policy::settings() const { return impl_->contents.settings; }
+const std::string& Policy::name() const { return impl_->name; }
+const std::string& Policy::digest() const { return impl_->digest; }
+
+void Policy::resolve(const plugin::Registry& registry) {
+  for (Rule& rule : impl_->contents.rules) config::resolve(rule, registry, impl_->name);
+}
+
+Choice Policy::choose(const Query& query) const {
+  std::string reasons;
+  for (const Rule& rule : impl_->contents.rules) {
+    if (!matches(rule, query)) continue;
+    const std::string source = impl_->name + ':' + std::to_string(rule.place.line);
+    const std::string reason = rule.algorithm == nullptr ? "is not resolved" : why_not(rule, query);
+    if (reason.empty()) return {rule.algorithm, rule.values, source};
+    reasons.append("; ").append(source).append(": ").append(rule.use).append(" ").append(reason);
+  }
+  throw Error(HCCL_E_NOT_SUPPORT, "no rule of the policy " + impl_->name + " can serve " +
+                                      std::string(operation_name(query.op)) + " of " +
+                                      std::to_string(query.bytes) + " bytes with " +
+                                      std::to_string(query.ranks) + " ranks" + reasons);
+}
+
+}  // namespace weft::config

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy: which algorithm runs for which call. Read from TOML once, checked whole, then asked
+// per new call shape.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::plugin {
+class Registry;
+struct Algorithm;
+}  // namespace weft::plugin
+
+namespace weft::config {
+
+/// What a rule may look at. Only facts that all ranks of a call share.
+struct Query {
+  uint32_t op = 0;  // WEFT_OP_*
+  uint64_t bytes =
+      0;  // of the larger buffer of one rank: count*size, or ranks*count*size where that is larger
+  uint32_t ranks = 0;
+  int32_t type = 0;        // HcclDataType; ignored for barrier
+  int32_t reduce_op = -1;  // HcclReduceOp, -1 where there is none
+  bool deterministic =
+      false;  // only algorithms that declare WEFT_ALGORITHM_RANK_ORDER may serve a reduction
+};
+
+struct Choice {
+  const plugin::Algorithm* algorithm = nullptr;
+  std::vector<int64_t> params;  // in declared order, defaults filled in
+  std::string source;           // "/etc/weft/policy.toml:12"
+};
+
+struct Settings {
+  std::string transport = "hccs-sdma";
+  std::string engine = "direct";
+  std::vector<std::filesystem::path>
+      plugin_paths;  // beside the default folder; relative ones are of the file's folder
+  std::optional<std::chrono::milliseconds>
+      connect_timeout;  // stronger only than the built-in default
+  std::optional<std::chrono::milliseconds> exec_timeout;
+};
+
+class Policy {
+ public:
+  /// Reads and checks a file. Throws Error: HCCL_E_OPEN_FILE_FAILURE if it cannot be read,
+  /// HCCL_E_PARA for anything wrong in it; the text begins with file:line:column and names the
+  /// nearest known word.
+  [[nodiscard]] static Policy load(const std::filesystem::path& file);
+  /// The same from text, for tests and tools; `name` stands for the file in messages.
+  [[nodiscard]] static Policy parse(std::string_view text, const std::string& name);
+  /// WEFT_POLICY if set, else etc/weft/policy.toml of this installation.
+  [[nodiscard]] static std::filesystem::path default_file();
+
+  Policy(Policy&&) noexcept;
+  Policy& operator=(Policy&&) noexcept;
+  ~Policy();
+
+  [[nodiscard]] const Settings& settings() const;
+  [[nodiscard]] const std::string& name() const;
+  /// Hash of the meaning of the file (not of comments, white space or the path): equal digests,
+  /// equal choices.
+  [[nodiscard]] const std::string& digest() const;
+
+  /// Ties the rules to loaded algorithms. Throws Error (HCCL_E_NOT_FOUND) with file:line:column,
+  /// the rule and the nearest known name if one is missing (and why its plugin was refused, if it
+  /// was); HCCL_E_PARA for an algorithm of another operation, an unknown parameter or a value out
+  /// of range.
+  void resolve(const plugin::Registry& registry);
+
+  /// First rule that matches and whose algorithm can serve the query. Throws Error
+  /// (HCCL_E_NOT_SUPPORT) that lists each candidate and why it cannot.
+  [[nodiscard]] Choice choose(const Query& query) const;
+
+ private:
+  struct Impl;
+  explicit Policy(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weft::config

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/control.hpp"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.hpp"
+#include "control/loop.hpp"
+#include "control/member.hpp"
+#include "control/root_info.hpp"
+#include "control/server.hpp"
+#include "control/socket.hpp"
+
+namespace weft::control {
+namespace {
+
+Token random_token() {
+  Token token;
+  if (::getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size()))
+    throw Error(HCCL_E_SYSCALL, "the system gives no random numbers");
+  return token;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "(unnamed)";
+  return name.data();
+}
+
+void check(const Hello& hello) {
+  if (hello.ranks == 0 || hello.ranks > kMaxRanks)
+    throw Error(HCCL_E_PARA, "nRanks is " + std::to_string(hello.ranks) + ", it must be 1 to " +
+                                 std::to_string(kMaxRanks));
+  if (hello.rank >= hello.ranks)
+    throw Error(HCCL_E_PARA, "rank is " + std::to_string(hello.rank) +
+                                 ", it must be less than nRanks, which is " +
+                                 std::to_string(hello.ranks));
+  if (hello.blob.size() > kMaxBlob)
+    throw Error(HCCL_E_PARA, "a rank joins with at most " + std::to_string(kMaxBlob) +
+                                 " bytes, not " + std::to_string(hello.blob.size()));
+}
+
+}  // namespace
+
+void open_root(HcclRootInfo* info, std::int32_t device) {
+  Endpoint endpoint = listen_endpoint();
+  Socket listener = listen_at(endpoint);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto stamp = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const RootInfo root{endpoint.ip,
+                      endpoint.port,
+                      host_name(),
+                      static_cast<std::int32_t>(::getpid()),
+                      random_token(),
+                      endpoint.ip + "_" + std::to_string(endpoint.port) + "_" +
+                          std::to_string(device) + "_" + std::to_string(stamp)};
+  Loop::instance().run([&] { RootServer::open(std::move(listener), root.token); });
+  write_root_info(root, info);
+}
+
+std::string root_identifier(const HcclRootInfo& info) { return read_root_info(info).identifier; }
+
+std::unique_ptr<Session> Session::join(const HcclRootInfo& info, Hello hello,
+                                       std::chrono::milliseconds timeout) {
+  const auto deadline = Member::deadline_after(timeout);
+  const RootInfo root = read_root_info(info);
+  check(hello);
+  Socket socket = connect_to(parse_endpoint(root.ip, root.port, "root info"), deadline);
+  const auto member = std::make_shared<Member>(root, hello.rank);
+  auto session = std::make_unique<Session>(member);  // cleans up if joining fails
+  member->join(std::move(socket), std::move(hello), deadline);
+  return session;
+}
+
+Session::Session(std::shared_ptr<Member> member) : member_(std::move(member)) {}
+
+Session::~Session() { leave(); }
+
+const std::vector<Peer>& Session::peers() const noexcept { return member_->peers(); }
+
+void Session::watch(Listener* listener) { member_->watch(listener); }
+
+std::vector<std::vector<std::byte>> Session::all_gather(std::span<const std::byte> mine,
+                                                        std::chrono::milliseconds timeout) {
+  const std::shared_ptr<Member> member = member_;  // the session may be destroyed meanwhile
+  return member->all_gather(mine, timeout);
+}
+
+void Session::barrier(std::chrono::milliseconds timeout) { (void)all_gather({}, timeout); }
+
+void Session::leave() noexcept { member_->leave(); }
+
+}  // namespace weft::control

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control plane of a communicator: its ranks meet by a root info, exchange opaque bytes and
+// notice peers that die.
+//
+// Shape: a star. The process that calls open_root() serves the root info on its control thread;
+// every rank, also one of that process, joins over TCP and keeps the connection open while it is a
+// member.
+//
+// Rules of watching:
+//  * A connection that ends without a goodbye is a dead process: every other rank gets
+//  on_peer_lost().
+//  * A goodbye (leave()) is an orderly end: every other rank gets on_peer_left().
+//  * The end of the serving process is the loss of those of its ranks that had not left. Once all
+//  of them have left, its
+//    end is silent, and the remaining ranks no longer watch each other. That is accepted: no
+//    collective can begin after a rank has left, and those already under way have their execution
+//    time-out.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hccl/hccl_types.h"
+
+namespace weft::control {
+
+/// Something that must be equal on all ranks, such as a digest of the policy.
+struct Fact {
+  std::string name;
+  std::string value;
+};
+
+/// What one rank says about itself when it joins.
+struct Hello {
+  std::uint32_t ranks = 0;
+  std::uint32_t rank = 0;
+  std::string host;
+  std::int32_t pid = 0;
+  std::int32_t device = 0;
+  std::string name;  // of the communicator; equal on all ranks
+  std::vector<Fact> facts;
+  std::vector<std::byte> blob;  // for the other ranks; at most kMaxBlob bytes
+};
+
+/// What every rank learns about a rank.
+struct Peer {
+  std::string host;
+  std::int32_t pid = 0;
+  std::int32_t device = 0;
+  std::vector<std::byte> blob;
+};
+
+/// Limit of one rank's contribution to join() or all_gather(), and limit of the sum over all ranks.
+inline constexpr std::size_t kMaxBlob = std::size_t{32} << 20;
+inline constexpr std::size_t kMaxGathered = std::size_t{1} << 30;
+
+/// Listens for the ranks of one communicator-to-be and writes into `info` where, with a random
+/// token that a connection must know. `device` only becomes part of the default name. One root info
+/// serves one communicator. It is served until all ranks of the communicator are gone; if nobody
+/// ever joins, until the process ends. Throws Error: HCCL_E_PARA (HCCL_IF_IP), HCCL_E_NETWORK
+/// (cannot listen there), HCCL_E_SYSCALL.
+void open_root(HcclRootInfo* info, std::int32_t device);
+
+/// The default communicator name, "{ip}_{port}_{device}_{microseconds since 1970}", the same on
+/// every rank. Throws Error HCCL_E_PARA if the bytes are not a root info.
+std::string root_identifier(const HcclRootInfo& info);
+
+/// Gets the events of a session, on the control thread of the process: it must not block.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// The process of `rank` ended, or its host went away; `what` names rank, process, host and the
+  /// cause.
+  virtual void on_peer_lost(std::uint32_t rank, const std::string& what) noexcept = 0;
+  virtual void on_peer_left(std::uint32_t rank) noexcept = 0;
+};
+
+class Member;
+
+/// One rank's membership of one communicator.
+class Session {
+ public:
+  /// Blocks until all ranks have joined; at the latest `timeout` and the two seconds that the news
+  /// may take. Throws Error; when the ranks do not fit together, every rank gets the same text:
+  ///   HCCL_E_PARA         bad root info or Hello; a rank claimed twice; ranks differ in nRanks,
+  ///   name or a fact HCCL_E_TIMEOUT      ranks are missing (named), or the root does not answer
+  ///   HCCL_E_REMOTE       a rank or the root ended before all ranks had joined
+  ///   HCCL_E_TCP_CONNECT  nobody listens at the root's address
+  ///   HCCL_E_UNAVAIL      the root info has already made its communicator
+  static std::unique_ptr<Session> join(const HcclRootInfo& info, Hello hello,
+                                       std::chrono::milliseconds timeout);
+
+  explicit Session(std::shared_ptr<Member> member);
+  ~Session();  // leaves
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// By rank, the own entry included.
+  const std::vector<Peer>& peers() const noexcept;
+
+  /// Delivers events to `listener` from now on, and before it returns those that happened earlier.
+  /// `listener` must live until leave() or watch(nullptr) has returned.
+  void watch(Listener* listener);
+
+  /// Every rank gives bytes (the sizes may differ) and gets everybody's, by rank. Collective: the
+  /// same order of calls on every rank, one call at a time. A failed call fails on all ranks that
+  /// are still waiting in it. Throws Error: HCCL_E_TIMEOUT (names the missing ranks), HCCL_E_REMOTE
+  /// (a rank died or has left), HCCL_E_PARA (too many bytes), HCCL_E_UNAVAIL (this session has
+  /// left).
+  std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine,
+                                                 std::chrono::milliseconds timeout);
+
+  /// all_gather() of nothing.
+  void barrier(std::chrono::milliseconds timeout);
+
+  /// Says goodbye and closes. Local: does not wait for peers. No callback runs after it returns;
+  /// may be called again, and from any thread, also from a callback. A blocked all_gather() of
+  /// another thread ends with HCCL_E_UNAVAIL.
+  void leave() noexcept;
+
+ private:
+  std::shared_ptr<Member> member_;
+};
+
+}  // namespace weft::control

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/socket.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace weft::control {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Everything a fork has to know. Leaked on purpose: the control thread outlives static destructors.
+struct ForkState {
+  std::mutex mutex;
+  std::set<int> fds;
+  std::atomic<std::uint64_t> generation{0};
+};
+
+ForkState& fork_state() {
+  static ForkState* state = [] {
+    auto* made = new ForkState;
+    pthread_atfork([] { fork_state().mutex.lock(); }, [] { fork_state().mutex.unlock(); },
+                   [] {
+                     ForkState& child = fork_state();
+                     for (const int fd : child.fds) ::close(fd);
+                     child.fds.clear();
+                     ++child.generation;
+                     child.mutex.unlock();
+                   });
+    return made;
+  }();
+  return *state;
+}
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+std::string show(const Endpoint& endpoint) {
+  return endpoint.ip + " port " + std::to_string(endpoint.port);
+}
+
+void set_option(int fd, int level, int name, int value) noexcept {
+  // A refused option costs speed or late news of a lost host, never correctness.
+  (void)::setsockopt(fd, level, name, &value, sizeof value);
+}
+
+// Small frames leave at once; a host that went away is noticed after 10 to 20 seconds.
+void tune(int fd) noexcept {
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 4);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
+}
+
+// Connecting to a port nobody listens on can meet itself when the system picks that port as the
+// local one.
+bool is_connected_to_itself(int fd) noexcept {
+  sockaddr_storage local{};
+  sockaddr_storage remote{};
+  socklen_t local_size = sizeof local;
+  socklen_t remote_size = sizeof remote;
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_size) == 0 &&
+         ::getpeername(fd, reinterpret_cast<sockaddr*>(&remote), &remote_size) == 0 &&
+         local_size == remote_size && std::memcmp(&local, &remote, local_size) == 0;
+}
+
+// One attempt; 0 or the error number, ETIMEDOUT at the deadline.
+int try_connect(int fd, const Endpoint& endpoint, Clock::time_point deadline) {
+  const auto* address = reinterpret_cast<const sockaddr*>(&endpoint.address);
+  if (::connect(fd, address, endpoint.length) != 0) {
+    if (errno != EINPROGRESS && errno != EINTR) return errno;
+    pollfd waiting{fd, POLLOUT, 0};
+    int ready = 0;
+    do {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      const auto wait = std::clamp<std::int64_t>(left.count(), 0, 60'000);
+      ready = ::poll(&waiting, 1, static_cast<int>(wait));
+      if (ready < 0 && errno != EINTR) return errno;
+    } while (ready <= 0 && Clock::now() < deadline);
+    if (ready <= 0) return ETIMEDOUT;
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+    if (error != 0) return error;
+  }
+  return is_connected_to_itself(fd) ? ECONNREFUSED : 0;
+}
+
+bool is_unspecified(const Endpoint& endpoint) noexcept {
+  if (endpoint.address.ss_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&endpoint.address);
+    return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+  }
+  return reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_addr.s_addr == INADDR_ANY;
+}
+
+}  // namespace
+
+std::mutex& fork_mutex() { return fork_state().mutex; }
+
+std::uint64_t fork_generation() noexcept { return fork_state().generation; }
+
+Socket::Socket(Socket&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), generation_(other.generation_) {}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = std::exchange(other.fd_, -1);
+    generation_ = other.generation_;
+  }
+  return *this;
+}
+
+Socket::~Socket() { close(); }
+
+Socket Socket::open(int family) {
+  ForkState& state = fork_state();
+  const std::lock_guard lock(state.mutex);
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+  if (fd < 0) throw Error(HCCL_E_SYSCALL, "cannot create a TCP socket: " + error_text(errno));
+  state.fds.insert(fd);
+  return {fd, state.generation};
+}
+
+Socket Socket::accept(int listener) noexcept {
+  ForkState& state = fork_state();
+  const std::lock_guard lock(state.mutex);
+  const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) return {};
+  tune(fd);
+  state.fds.insert(fd);
+  return {fd, state.generation};
+}
+
+void Socket::close() noexcept {
+  if (fd_ < 0) return;
+  ForkState& state = fork_state();
+  const std::lock_guard lock(state.mutex);
+  // In the child of a fork the descriptor is closed already.
+  if (generation_ == state.generation && state.fds.erase(fd_) != 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::string& source) {
+  Endpoint endpoint{ip, port, {}, 0};
+  const std::size_t percent = ip.find('%');
+  const std::string digits = ip.substr(0, percent);
+  unsigned scope = 0;
+  if (percent != std::string::npos) {
+    scope = ::if_nametoindex(ip.c_str() + percent + 1);
+    if (scope == 0)
+      throw Error(HCCL_E_PARA,
+                  source + ": '" + ip + "' names an interface this host does not have");
+  }
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&endpoint.address);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&endpoint.address);
+  if (::inet_pton(AF_INET, digits.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    endpoint.length = sizeof *v4;
+  } else if (::inet_pton(AF_INET6, digits.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    v6->sin6_scope_id = scope;
+    endpoint.length = sizeof *v6;
+  } else {
+    throw Error(HCCL_E_PARA, source + ": '" + ip + "' is not an IPv4 or IPv6 address");
+  }
+  return endpoint;
+}
+
+Endpoint listen_endpoint() {
+  const char* wanted = std::getenv("HCCL_IF_IP");
+  // The literal EmptyString counts as unset in every HCCL variable.
+  if (wanted == nullptr || std::strcmp(wanted, "EmptyString") == 0)
+    return parse_endpoint("127.0.0.1", 0, "loopback");
+  Endpoint endpoint = parse_endpoint(wanted, 0, "environment variable HCCL_IF_IP");
+  if (is_unspecified(endpoint))
+    throw Error(HCCL_E_PARA, "environment variable HCCL_IF_IP: '" + endpoint.ip +
+                                 "' is no address that other ranks can connect to; set one of this "
+                                 "host's addresses or unset it");
+  return endpoint;
+}
+
+Socket listen_at(Endpoint& endpoint) {
+  Socket socket = Socket::open(endpoint.address.ss_family);
+  auto* address = reinterpret_cast<sockaddr*>(&endpoint.address);
+  if (::bind(socket.fd(), address, endpoint.length) != 0 || ::listen(socket.fd(), SOMAXCONN) != 0)
+    throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
+                                    error_text(errno) +
+                                    "; HCCL_IF_IP, if set, must be an address of this host");
+  socklen_t size = sizeof endpoint.address;
+  if (::getsockname(socket.fd(), address, &size) != 0)
+    throw Error(HCCL_E_SYSCALL, "getsockname failed: " + error_text(errno));
+  endpoint.port = ntohs(endpoint.address.ss_family == AF_INET6
+                            ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                            : reinterpret_cast<sockaddr_in*>(address)->sin_port);
+  return socket;
+}
+
+Socket connect_to(const Endpoint& endpoint, Clock::time_point deadline) {
+  const Clock::time_point refused_until =
+      std::min(deadline, Clock::now() + std::chrono::milliseconds(1000));
+  for (auto pause = std::chrono::milliseconds(10);; pause *= 2) {
+    Socket socket = Socket::open(endpoint.address.ss_family);
+    const int error = try_connect(socket.fd(), endpoint, deadline);
+    if (error == 0) {
+      tune(socket.fd());
+      return socket;
+    }
+    if (error == ETIMEDOUT)
+      throw Error(HCCL_E_TIMEOUT, "the root at " + show(endpoint) + " cannot be reached: time-out");
+    if (error != ECONNREFUSED)
+      throw Error(HCCL_E_TCP_CONNECT,
+                  "cannot connect to the root at " + show(endpoint) + ": " + error_text(error));
+    if (Clock::now() + pause > refused_until)
+      throw Error(HCCL_E_TCP_CONNECT,
+                  "nobody listens at the root's address " + show(endpoint) +
+                      ": the root process may have ended, or the communicator of this root info "
+                      "may be over; get a new root info with HcclGetRootInfo");
+    socket.close();
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+}  // namespace weft::control

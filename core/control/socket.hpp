@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// TCP sockets of the control plane: owned descriptors that no child process inherits, listening and
+// connecting.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace weft::control {
+
+/// Owns a descriptor. It is closed on exec, and in the child of a fork: a data loader forked off a
+/// rank must not keep the rank's connections alive after the rank has died.
+class Socket {
+ public:
+  Socket() = default;
+  Socket(Socket&& other) noexcept;
+  Socket& operator=(Socket&& other) noexcept;
+  ~Socket();
+
+  /// socket(2) for TCP, non-blocking; throws Error HCCL_E_SYSCALL.
+  static Socket open(int family);
+  /// accept4(2), non-blocking; without a descriptor if there is none to take, then errno says why.
+  static Socket accept(int listener) noexcept;
+
+  int fd() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  void close() noexcept;
+
+ private:
+  Socket(int fd, std::uint64_t generation) noexcept : fd_(fd), generation_(generation) {}
+
+  int fd_ = -1;
+  std::uint64_t generation_ =
+      0;  // of the process that opened it: in a later one the number means something else
+};
+
+struct Endpoint {
+  std::string ip;
+  std::uint16_t port = 0;
+  sockaddr_storage address{};
+  socklen_t length = 0;
+};
+
+/// Reads an IPv4 or IPv6 address in digits with an optional "%interface". `source` says in the
+/// error where it came from. Throws Error HCCL_E_PARA.
+Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::string& source);
+
+/// Where a root listens: HCCL_IF_IP, else loopback, since the transports so far serve one host;
+/// port 0 lets the system choose. The one place that knows the rules of addresses and ports.
+Endpoint listen_endpoint();
+
+/// Listens and sets the port in `endpoint`. Throws Error HCCL_E_NETWORK or HCCL_E_SYSCALL.
+Socket listen_at(Endpoint& endpoint);
+
+/// Connects, blocking until `deadline`; a refused connection is tried again for up to a second.
+/// Throws Error HCCL_E_TCP_CONNECT, HCCL_E_TIMEOUT or HCCL_E_SYSCALL.
+Socket connect_to(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline);
+
+/// Held around whatever a fork must not cut in two. Forking takes it.
+std::mutex& fork_mutex();
+
+/// How many forks lie between the first process and this one. With fork_mutex() held or on one
+/// thread only.
+std::uint64_t fork_generation() noexcept;
+
+}  // namespace weft::control

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one rank that its peers write signals to and read its state from. One per rank and
+// communicator; all ranks map all boards. Layout: Board, then lines[2][ranks], then, on a page
+// border, two Scratch areas.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "comm/call.hpp"
+#include "schedule/plan.hpp"
+
+namespace weft::exec {
+
+/// A signal from one peer, for calls of one parity. Written by the sender only, read by the
+/// receiver only. All members but `epoch` are written with the first signal of a call and stay
+/// until the receiver has ended that call.
+struct alignas(64) Line {
+  std::atomic<uint64_t> epoch;  // call << 16 | signals sent in this call
+  uint32_t fingerprint;         // of call and choice: differs if the peer calls something else
+  uint32_t carry;               // bytes << 24 | offset in Scratch; 0 if nothing is carried
+  uint64_t in;                  // the sender's buffers, as addresses in the sender's process
+  uint64_t out;
+  std::byte data[schedule::kCarryBytes];
+};
+static_assert(sizeof(Line) == 64);
+
+constexpr uint64_t epoch_of(uint64_t call, uint32_t ordinal) { return call << 16 | ordinal; }
+
+/// What this rank is calling, by parity: read by peers that wait, to see whether it is the same.
+struct alignas(64) Record {
+  std::atomic<uint64_t>
+      tag;  // call << 32 | fingerprint: one word, so that a reader never sees halves of two calls
+  comm::CallKey key;
+};
+
+constexpr uint64_t tag_of(uint64_t call, uint32_t fingerprint) { return call << 32 | fingerprint; }
+
+/// Why this rank gave up: read by peers that wait.
+struct alignas(64) Fault {
+  std::atomic<uint32_t> raised;  // 1 once the rest is written
+  int32_t code;                  // HcclResult
+  uint32_t rank_a;  // mismatch: the two ranks; else rank_a is the rank that was waited for
+  uint32_t rank_b;
+  uint64_t call;
+  comm::CallKey key_a;
+  comm::CallKey key_b;
+};
+
+struct Board {
+  static constexpr uint64_t kMagic = 0x6472616f62746677;  // "wftboard"
+
+  struct alignas(64) Identity {
+    std::atomic<uint64_t> magic;  // 0 once the rank has closed its board
+  } identity;
+  struct alignas(64) Progress {
+    std::atomic<uint64_t> done;  // calls completed by this rank
+  } progress;
+  Fault fault;
+  Record records[2];
+
+  [[nodiscard]] Line* lines() { return reinterpret_cast<Line*>(this + 1); }
+  /// The line for signals of `from`.
+  [[nodiscard]] Line* line(uint64_t call, uint32_t from, uint32_t ranks) {
+    return lines() + (call & 1) * ranks + from;
+  }
+};
+
+/// Offsets and size of a board of `ranks` ranks with two Scratch areas of `scratch` bytes.
+struct BoardLayout {
+  uint64_t scratch_offset[2];
+  uint64_t bytes;
+};
+constexpr BoardLayout board_layout(uint32_t ranks, uint64_t scratch) {
+  const uint64_t head = sizeof(Board) + 2 * uint64_t{ranks} * sizeof(Line);
+  const uint64_t start = (head + 4095) / 4096 * 4096;
+  const uint64_t area = (scratch + 4095) / 4096 * 4096;
+  return {{start, start + area}, start + 2 * area};
+}
+
+}  // namespace weft::exec

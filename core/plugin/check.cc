@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/log.hpp"
+#include "base/op_names.hpp"
+#include "plugin/table.hpp"
+
+namespace weft::plugin {
+namespace {
+
+// Above any plugin that is meant: a larger count is read from something that is no table.
+constexpr uint32_t kMaxAlgorithms = 1024;
+constexpr uint32_t kMaxParams = 64;
+
+constexpr std::array kDescriptorEntries = {WEFT_ENTRY(weft_plugin_desc, name),
+                                           WEFT_ENTRY(weft_plugin_desc, table)};
+constexpr std::array kAlgorithmEntries = {WEFT_ENTRY(weft_algorithm, name),
+                                          WEFT_ENTRY(weft_algorithm, emit)};
+// Every entry of 1.0 is required. One that a later minor appends is not: it gets a stub instead.
+constexpr std::array kTransportEntries = {
+    WEFT_ENTRY(weft_transport, open),          WEFT_ENTRY(weft_transport, get_device),
+    WEFT_ENTRY(weft_transport, set_device),    WEFT_ENTRY(weft_transport, reset_device),
+    WEFT_ENTRY(weft_transport, endpoint_open), WEFT_ENTRY(weft_transport, endpoint_close),
+    WEFT_ENTRY(weft_transport, allocate),      WEFT_ENTRY(weft_transport, release),
+    WEFT_ENTRY(weft_transport, describe),      WEFT_ENTRY(weft_transport, connect),
+    WEFT_ENTRY(weft_transport, submit),        WEFT_ENTRY(weft_transport, task_error),
+    WEFT_ENTRY(weft_transport, call_error),    WEFT_ENTRY(weft_transport, copy),
+    WEFT_ENTRY(weft_transport, reduce),        WEFT_ENTRY(weft_transport, reduces)};
+
+bool is_name(std::string_view name, bool dash) noexcept {
+  const auto good = [dash](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || (dash && c == '-');
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), good);
+}
+
+void check_name(const char* name, bool dash, const std::string& what) {
+  if (name != nullptr && is_name(name, dash)) return;
+  throw Refusal(what + " has the name \"" + (name == nullptr ? "" : name) +
+                "\": names are made of a-z, 0-9" + (dash ? ", _ and -" : " and _"));
+}
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+Param check_param(const weft_param& theirs, const std::string& what) {
+  check_head(theirs.head, what);
+  if (!WEFT_HAS(&theirs, weft_param, max)) throw Refusal(what + " is too short to have limits");
+  check_name(theirs.name, false, what);
+  const Param param{theirs.name, text_or_empty(theirs.help), theirs.def, theirs.min, theirs.max};
+  if (param.min > param.def || param.def > param.max) {
+    throw Refusal(what + " (" + param.name + ") has the default " + std::to_string(param.def) +
+                  " outside its limits " + std::to_string(param.min) + ".." +
+                  std::to_string(param.max));
+  }
+  return param;
+}
+
+std::vector<Param> check_params(const weft_algorithm& table, const std::string& full_name) {
+  if (table.param_count == 0) return {};
+  // The least that a writer of this major can have.
+  constexpr std::size_t kLeastStride = offsetof(weft_param, max) + sizeof(weft_param::max);
+  if (table.params == nullptr || table.param_count > kMaxParams ||
+      table.param_stride < kLeastStride || table.param_stride % alignof(weft_param) != 0) {
+    throw Refusal("algorithm " + full_name +
+                  " has a malformed list of parameters: " + std::to_string(table.param_count) +
+                  " of " + std::to_string(table.param_stride) + " bytes each");
+  }
+  std::vector<Param> params;
+  const char* at = reinterpret_cast<const char*>(table.params);
+  for (uint32_t i = 0; i < table.param_count; ++i, at += table.param_stride) {
+    const std::string what = "parameter " + std::to_string(i) + " of algorithm " + full_name;
+    Param param = check_param(*reinterpret_cast<const weft_param*>(at), what);
+    for (const Param& other : params) {
+      if (other.name == param.name) throw Refusal(what + " is a second \"" + param.name + "\"");
+    }
+    params.push_back(std::move(param));
+  }
+  return params;
+}
+
+Algorithm check_algorithm(const weft_algorithm& theirs, const char* plugin, uint32_t index) {
+  std::string what = "algorithm " + std::to_string(index);
+  check_head(theirs.head, what);
+  check_entries(&theirs, kAlgorithmEntries, what);
+  check_name(theirs.name, false, what);
+  Algorithm ours;
+  ours.name = std::string(plugin) + "." + theirs.name;
+  what = "algorithm " + ours.name;
+  ours.table = full_copy(theirs);
+  ours.summary = text_or_empty(ours.table.summary);
+  if (ours.table.min_ranks < 2) {
+    throw Refusal(what + " has min_ranks " + std::to_string(ours.table.min_ranks) +
+                  ": the least is 2, a single rank never reaches an algorithm");
+  }
+  if (ours.table.max_ranks != 0 && ours.table.max_ranks < ours.table.min_ranks) {
+    throw Refusal(what + " has max_ranks " + std::to_string(ours.table.max_ranks) +
+                  ", less than its min_ranks " + std::to_string(ours.table.min_ranks));
+  }
+  ours.params = check_params(ours.table, ours.name);
+  return ours;
+}
+
+// A later minor may know operations that this library does not: those algorithms are left out.
+bool is_known_operation(const Algorithm& algorithm) {
+  const weft_algorithm& table = algorithm.table;
+  if (table.op >= 1 && table.op < WEFT_OP_COUNT) return true;
+  if (table.head.minor <= WEFT_ABI_MINOR) {
+    throw Refusal("algorithm " + algorithm.name + " is for operation " + std::to_string(table.op) +
+                  ", which does not exist");
+  }
+  log::info("algorithm " + algorithm.name + " is left out: operation " + std::to_string(table.op) +
+            " is newer than this library");
+  return false;
+}
+
+}  // namespace
+
+weft_plugin_desc check_descriptor(const weft_plugin_desc& theirs) {
+  const std::string what = "the plugin descriptor";
+  // Size, major, magic and kind are at the same place in every major.
+  if (!WEFT_HAS(&theirs, weft_plugin_desc, kind)) {
+    throw Refusal(what + " has only " + std::to_string(theirs.head.size) + " bytes");
+  }
+  if (theirs.magic != WEFT_PLUGIN_MAGIC) {
+    throw Refusal(what + " has the wrong magic: not a weft plugin");
+  }
+  check_head(theirs.head, what);
+  if (theirs.kind != WEFT_KIND_ALGORITHMS && theirs.kind != WEFT_KIND_TRANSPORT) {
+    throw Refusal("it is a plugin of kind " + std::to_string(theirs.kind) +
+                  "; this library uses kinds 1 (algorithms) and 2 (transport)");
+  }
+  check_entries(&theirs, kDescriptorEntries, what);
+  check_name(theirs.name, true, what);
+  return full_copy(theirs);
+}
+
+std::vector<Algorithm> check_algorithms(const weft_plugin_desc& desc) {
+  const auto& theirs = *static_cast<const weft_algorithms*>(desc.table);
+  const std::string what = "the table of algorithms";
+  check_head(theirs.head, what);
+  check_entries(&theirs, std::array{WEFT_ENTRY(weft_algorithms, items)}, what);
+  if (theirs.count == 0 || theirs.count > kMaxAlgorithms) {
+    throw Refusal(what + " has " + std::to_string(theirs.count) + " entries; 1 to " +
+                  std::to_string(kMaxAlgorithms) + " are possible");
+  }
+  std::vector<Algorithm> algorithms;
+  for (uint32_t i = 0; i < theirs.count; ++i) {
+    if (theirs.items[i] == nullptr) throw Refusal("algorithm " + std::to_string(i) + " is null");
+    Algorithm next = check_algorithm(*theirs.items[i], desc.name, i);
+    for (const Algorithm& other : algorithms) {
+      if (other.name == next.name) throw Refusal("it has two algorithms " + next.name);
+    }
+    if (is_known_operation(next)) algorithms.push_back(std::move(next));
+  }
+  return algorithms;
+}
+
+Transport check_transport(const weft_plugin_desc& desc) {
+  const auto& theirs = *static_cast<const weft_transport*>(desc.table);
+  const std::string what = "the table of the transport";
+  check_head(theirs.head, what);
+  check_entries(&theirs, kTransportEntries, what);
+  Transport ours{desc.name, full_copy(theirs)};
+  if ((ours.table.engines & (WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS)) == 0) {
+    throw Refusal(what + " offers no engine that this library knows");
+  }
+  return ours;
+}
+
+}  // namespace weft::plugin

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugins of this process: found, checked against the ABI rules (sdk/ABI.md), copied into
+// full-size tables, kept.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/algorithm.h"
+#include "weft/host.h"
+#include "weft/transport.h"
+
+namespace weft::plugin {
+
+/// A plugin file that was found, loaded or not.
+struct Plugin {
+  std::string name;  // empty if the file never told
+  std::string version;
+  std::string summary;
+  uint32_t kind = 0;  // WEFT_KIND_*
+  uint16_t abi_major = 0;
+  uint16_t abi_minor = 0;
+  std::filesystem::path path;       // absolute
+  std::string refusal;              // why it is not used; empty if it is
+  std::vector<std::string> offers;  // full names of algorithms, or engines of a transport
+};
+
+struct Param {
+  std::string name;
+  std::string help;
+  int64_t def = 0;
+  int64_t min = 0;
+  int64_t max = 0;
+};
+
+/// An algorithm that may be called: a full-size copy of the plugin's table.
+struct Algorithm {
+  std::string name;  // "plugin.algorithm"
+  std::string summary;
+  weft_algorithm table{};
+  std::vector<Param> params;
+};
+
+/// A transport that may be called: a full-size copy whose gaps answer HCCL_E_NOT_SUPPORT.
+struct Transport {
+  std::string name;
+  weft_transport table{};
+};
+
+/// Loads and keeps. Files are never unloaded, so that entries stay valid for the life of the
+/// process.
+class Registry {
+ public:
+  /// Loads every *.so of a folder, or one file; a path already seen is skipped. A file that is no
+  /// good plugin is kept in plugins() with the reason and logged as a warning. Throws Error
+  /// (HCCL_E_PARA) for two plugins of one name (P12), naming both files, and HCCL_E_NOT_FOUND for a
+  /// path that does not exist.
+  void load(const std::filesystem::path& folder_or_file);
+
+  [[nodiscard]] const std::deque<Plugin>& plugins() const { return plugins_; }
+  [[nodiscard]] const std::deque<Algorithm>& algorithms() const { return algorithms_; }
+  /// nullptr if there is none of this name.
+  [[nodiscard]] const Algorithm* find_algorithm(std::string_view full_name) const;
+  [[nodiscard]] const Transport* find_transport(std::string_view name) const;
+
+ private:
+  void load_file(const std::filesystem::path& file);
+
+  std::deque<Plugin> plugins_;
+  std::deque<Algorithm> algorithms_;
+  std::deque<Transport> transports_;
+};
+
+/// Services for plugins (P6).
+[[nodiscard]] const weft_host& host() noexcept;
+/// Takes the text that a plugin gave to host().fail on this thread; empty if none.
+[[nodiscard]] std::string take_failure();
+
+/// `<folder of libhccl.so or of this program's own copy>/weft/plugins`: where plugins of this
+/// installation are.
+[[nodiscard]] std::filesystem::path default_folder();
+
+}  // namespace weft::plugin

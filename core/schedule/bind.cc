@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "schedule/plan.hpp"
+
+namespace weft::schedule {
+namespace {
+
+constexpr uint64_t kCacheLine = 64;
+// carry_offset shares a 32-bit word with the length of the payload.
+constexpr uint64_t kMaxCarryOffset = uint64_t{1} << 24;
+
+constexpr uint64_t round_up(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+/// Turns chunks into byte ranges for a piece of `elements` of every block.
+class Binder {
+ public:
+  Binder(const Schedule& schedule, const Geometry& geometry, uint64_t elements)
+      : schedule_(schedule),
+        element_bytes_(geometry.element_bytes),
+        elements_(elements),
+        block_stride_(geometry.count * geometry.element_bytes),
+        scratch_stride_(round_up(elements * geometry.element_bytes, kCacheLine)),
+        signals_(schedule.shape.ranks, 0),
+        waits_(schedule.shape.ranks, 0) {}
+
+  PlanBody run() {
+    for (const Step& step : schedule_.steps) {
+      if (step.verb == WEFT_VERB_SIGNAL) {
+        add_sync(Opcode::kSignal, step.peer, ++signals_[step.peer]);
+      } else if (step.verb == WEFT_VERB_WAIT) {
+        add_sync(Opcode::kWait, step.peer, ++waits_[step.peer]);
+      } else {
+        add_move(step);
+      }
+    }
+    return std::move(body_);
+  }
+
+ private:
+  void add_sync(Opcode opcode, uint32_t peer, uint32_t ordinal) {
+    if (ordinal > UINT16_MAX) {
+      throw Error(HCCL_E_INTERNAL,
+                  fmt::format("a schedule signals rank {} more than {} times", peer, UINT16_MAX));
+    }
+    PlanStep step;
+    step.opcode = opcode;
+    step.peer = peer;
+    step.ordinal = static_cast<uint16_t>(ordinal);
+    if (opcode == Opcode::kSignal && ordinal == 1) fuse(step);
+    body_.steps.push_back(step);
+  }
+
+  /// A copy of a few bytes into the peer's Scratch just before its first signal travels inside that
+  /// signal.
+  void fuse(PlanStep& signal) {
+    if (body_.steps.empty()) return;
+    const PlanStep& copy = body_.steps.back();
+    if (copy.opcode != Opcode::kCopy || copy.dst_count != 1 || copy.length > kCarryBytes) return;
+    const Operand dst = body_.operands[copy.first];
+    const uint32_t peer_scratch = WEFT_SPACE_SCRATCH * schedule_.shape.ranks + signal.peer;
+    if (dst.base != peer_scratch || dst.offset >= kMaxCarryOffset) return;
+    signal.opcode = Opcode::kSignalCarry;
+    signal.first = copy.first + 1;
+    signal.src_count = 1;
+    signal.carry_offset = static_cast<uint32_t>(dst.offset);
+    signal.length = copy.length;
+    body_.steps.pop_back();
+  }
+
+  void add_move(const Step& step) {
+    const weft_chunk& shape = schedule_.operands[step.first];
+    const uint64_t begin = part_begin(shape.part, shape.parts);
+    const uint64_t elements = part_begin(shape.part + 1, shape.parts) - begin;
+    if (elements == 0) return;
+    PlanStep bound;
+    bound.opcode = step.verb == WEFT_VERB_REDUCE ? Opcode::kReduce : Opcode::kCopy;
+    bound.first = static_cast<uint32_t>(body_.operands.size());
+    bound.dst_count = step.dst_count;
+    bound.src_count = step.src_count;
+    bound.length = bound.opcode == Opcode::kReduce ? elements : elements * element_bytes_;
+    for (uint32_t i = 0; i < step.dst_count + step.src_count; ++i) {
+      body_.operands.push_back(operand(schedule_.operands[step.first + i]));
+    }
+    body_.steps.push_back(bound);
+  }
+
+  /// First element of a part: cut at cache lines, so that two ranks never write one.
+  [[nodiscard]] uint64_t part_begin(uint64_t part, uint64_t parts) const {
+    if (parts == 1) return part == 0 ? 0 : elements_;
+    const uint64_t line = std::max<uint64_t>(1, kCacheLine / element_bytes_);
+    const uint64_t quantum = round_up((elements_ + parts - 1) / parts, line);
+    return std::min(elements_, part * quantum);
+  }
+
+  [[nodiscard]] Operand operand(const weft_chunk& chunk) const {
+    const uint64_t stride = chunk.space == WEFT_SPACE_SCRATCH ? scratch_stride_ : block_stride_;
+    Operand bound;
+    bound.base = chunk.space * schedule_.shape.ranks + chunk.rank;
+    bound.offset = chunk.block * stride + part_begin(chunk.part, chunk.parts) * element_bytes_;
+    return bound;
+  }
+
+  const Schedule& schedule_;
+  const uint64_t element_bytes_;
+  const uint64_t elements_;
+  const uint64_t block_stride_;
+  const uint64_t scratch_stride_;
+  std::vector<uint32_t> signals_;
+  std::vector<uint32_t> waits_;
+  PlanBody body_;
+};
+
+/// Elements of every block that fit into Scratch at once.
+uint64_t elements_per_piece(const Schedule& schedule, const Geometry& g) {
+  if (schedule.scratch_blocks == 0 || g.count == 0) return g.count;
+  const uint64_t room = g.scratch_bytes / schedule.scratch_blocks / kCacheLine * kCacheLine;
+  const uint64_t elements = room / g.element_bytes;
+  if (elements == 0) {
+    throw Error(
+        HCCL_E_MEMORY,
+        fmt::format("the HCCL buffer of {} bytes is too small for {} blocks of Scratch; raise "
+                    "HCCL_BUFFSIZE or choose another algorithm",
+                    g.scratch_bytes, schedule.scratch_blocks));
+  }
+  return std::min(g.count, elements);
+}
+
+}  // namespace
+
+Plan bind(const Schedule& schedule, const Geometry& geometry) {
+  Plan plan;
+  const uint64_t elements = elements_per_piece(schedule, geometry);
+  const uint64_t pieces = geometry.count == 0 ? 1 : (geometry.count + elements - 1) / elements;
+  if (pieces > UINT32_MAX) {
+    throw Error(HCCL_E_MEMORY, "the HCCL buffer is too small for a call of this size");
+  }
+  plan.pieces = static_cast<uint32_t>(pieces);
+  plan.uses_scratch = schedule.scratch_blocks > 0;
+  plan.piece_bytes = elements * geometry.element_bytes;
+  if (pieces > 1) plan.full = Binder(schedule, geometry, elements).run();
+  plan.last = Binder(schedule, geometry, geometry.count - (pieces - 1) * elements).run();
+  plan.block_bytes = geometry.count * geometry.element_bytes;
+  const Shape& shape = schedule.shape;
+  plan.in_bytes = plan.block_bytes * in_blocks(shape.op, shape.ranks);
+  plan.out_bytes = plan.block_bytes * out_blocks(shape.op, shape.ranks);
+  return plan;
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Prints size and alignment of every struct of the SDK, offset and size of every member, and every
+ * value. */
+#include <stdio.h>
+
+#include "weft/abi.h"
+#include "weft/algorithm.h"
+#include "weft/host.h"
+#include "weft/transport.h"
+
+#define STRUCT(type)                                          \
+  do {                                                        \
+    struct Probe {                                            \
+      char first;                                             \
+      type second;                                            \
+    };                                                        \
+    printf("%s %u align %u\n", #type, (unsigned)sizeof(type), \
+           (unsigned)offsetof(struct Probe, second));         \
+  } while (0)
+#define MEMBER(type, member)                                        \
+  printf("  %s %u %u\n", #member, (unsigned)offsetof(type, member), \
+         (unsigned)sizeof(((const type*)0)->member))
+#define VALUE(name) printf("%s %lld\n", #name, (long long)(name))
+
+static void print_abi(void) {
+  STRUCT(weft_head);
+  MEMBER(weft_head, size);
+  MEMBER(weft_head, major);
+  MEMBER(weft_head, minor);
+  STRUCT(weft_plugin_desc);
+  MEMBER(weft_plugin_desc, head);
+  MEMBER(weft_plugin_desc, magic);
+  MEMBER(weft_plugin_desc, kind);
+  MEMBER(weft_plugin_desc, name);
+  MEMBER(weft_plugin_desc, version);
+  MEMBER(weft_plugin_desc, summary);
+  MEMBER(weft_plugin_desc, table);
+  STRUCT(weft_host);
+  MEMBER(weft_host, head);
+  MEMBER(weft_host, log);
+  MEMBER(weft_host, fail);
+}
+
+static void print_schedules(void) {
+  STRUCT(weft_chunk);
+  MEMBER(weft_chunk, space);
+  MEMBER(weft_chunk, rank);
+  MEMBER(weft_chunk, block);
+  MEMBER(weft_chunk, part);
+  MEMBER(weft_chunk, parts);
+  STRUCT(weft_step);
+  MEMBER(weft_step, head);
+  MEMBER(weft_step, verb);
+  MEMBER(weft_step, peer);
+  MEMBER(weft_step, dst_count);
+  MEMBER(weft_step, src_count);
+  MEMBER(weft_step, stride);
+  MEMBER(weft_step, reserved);
+  MEMBER(weft_step, dsts);
+  MEMBER(weft_step, srcs);
+  STRUCT(weft_builder);
+  MEMBER(weft_builder, head);
+  MEMBER(weft_builder, self);
+  MEMBER(weft_builder, append);
+  STRUCT(weft_problem);
+  MEMBER(weft_problem, head);
+  MEMBER(weft_problem, op);
+  MEMBER(weft_problem, ranks);
+  MEMBER(weft_problem, rank);
+  MEMBER(weft_problem, root);
+  MEMBER(weft_problem, param_count);
+  MEMBER(weft_problem, reserved);
+  MEMBER(weft_problem, params);
+}
+
+static void print_algorithms(void) {
+  STRUCT(weft_param);
+  MEMBER(weft_param, head);
+  MEMBER(weft_param, name);
+  MEMBER(weft_param, help);
+  MEMBER(weft_param, def);
+  MEMBER(weft_param, min);
+  MEMBER(weft_param, max);
+  STRUCT(weft_algorithm);
+  MEMBER(weft_algorithm, head);
+  MEMBER(weft_algorithm, name);
+  MEMBER(weft_algorithm, summary);
+  MEMBER(weft_algorithm, op);
+  MEMBER(weft_algorithm, flags);
+  MEMBER(weft_algorithm, min_ranks);
+  MEMBER(weft_algorithm, max_ranks);
+  MEMBER(weft_algorithm, param_count);
+  MEMBER(weft_algorithm, param_stride);
+  MEMBER(weft_algorithm, params);
+  MEMBER(weft_algorithm, emit);
+  STRUCT(weft_algorithms);
+  MEMBER(weft_algorithms, head);
+  MEMBER(weft_algorithms, count);
+  MEMBER(weft_algorithms, reserved);
+  MEMBER(weft_algorithms, items);
+}
+
+static void print_transport(void) {
+  STRUCT(weft_task);
+  MEMBER(weft_task, run);
+  STRUCT(weft_endpoint_params);
+  MEMBER(weft_endpoint_params, head);
+  MEMBER(weft_endpoint_params, rank);
+  MEMBER(weft_endpoint_params, ranks);
+  MEMBER(weft_endpoint_params, device);
+  MEMBER(weft_endpoint_params, reserved);
+  STRUCT(weft_peer_view);
+  MEMBER(weft_peer_view, delta);
+  STRUCT(weft_endpoint_info);
+  MEMBER(weft_endpoint_info, head);
+  MEMBER(weft_endpoint_info, window_base);
+  MEMBER(weft_endpoint_info, window_size);
+  MEMBER(weft_endpoint_info, all_local);
+  MEMBER(weft_endpoint_info, reserved);
+  STRUCT(weft_transport);
+  MEMBER(weft_transport, head);
+  MEMBER(weft_transport, engines);
+  MEMBER(weft_transport, reserved);
+  MEMBER(weft_transport, open);
+  MEMBER(weft_transport, get_device);
+  MEMBER(weft_transport, set_device);
+  MEMBER(weft_transport, reset_device);
+  MEMBER(weft_transport, endpoint_open);
+  MEMBER(weft_transport, endpoint_close);
+  MEMBER(weft_transport, allocate);
+  MEMBER(weft_transport, release);
+  MEMBER(weft_transport, describe);
+  MEMBER(weft_transport, connect);
+  MEMBER(weft_transport, submit);
+  MEMBER(weft_transport, task_error);
+  MEMBER(weft_transport, call_error);
+  MEMBER(weft_transport, copy);
+  MEMBER(weft_transport, reduce);
+  MEMBER(weft_transport, reduces);
+}
+
+static void print_values(void) {
+  VALUE(WEFT_ABI_MAJOR);
+  VALUE(WEFT_ABI_MINOR);
+  VALUE(WEFT_PLUGIN_MAGIC);
+  VALUE(WEFT_KIND_ALGORITHMS);
+  VALUE(WEFT_KIND_TRANSPORT);
+  VALUE(WEFT_KIND_MEMORY);
+  VALUE(WEFT_OK);
+  VALUE(WEFT_E_PARA);
+  VALUE(WEFT_E_PTR);
+  VALUE(WEFT_E_MEMORY);
+  VALUE(WEFT_E_INTERNAL);
+  VALUE(WEFT_E_NOT_SUPPORT);
+  VALUE(WEFT_E_UNAVAIL);
+  VALUE(WEFT_E_RUNTIME);
+  VALUE(WEFT_E_OOM);
+  VALUE(WEFT_OP_ALL_REDUCE);
+  VALUE(WEFT_OP_BROADCAST);
+  VALUE(WEFT_OP_ALL_GATHER);
+  VALUE(WEFT_OP_REDUCE_SCATTER);
+  VALUE(WEFT_OP_ALL_TO_ALL);
+  VALUE(WEFT_OP_BARRIER);
+  VALUE(WEFT_OP_COUNT);
+  VALUE(WEFT_SPACE_IN);
+  VALUE(WEFT_SPACE_OUT);
+  VALUE(WEFT_SPACE_SCRATCH);
+  VALUE(WEFT_VERB_COPY);
+  VALUE(WEFT_VERB_REDUCE);
+  VALUE(WEFT_VERB_SIGNAL);
+  VALUE(WEFT_VERB_WAIT);
+  VALUE(WEFT_ALGORITHM_RANK_ORDER);
+  VALUE(WEFT_ALGORITHM_REMOTE_WRITE);
+  VALUE(WEFT_ENGINE_DIRECT);
+  VALUE(WEFT_ENGINE_TASKS);
+  VALUE(WEFT_TASK_DONE);
+  VALUE(WEFT_TASK_AGAIN);
+  VALUE(WEFT_BLOB_BYTES);
+  VALUE(WEFT_LOG_DEBUG);
+  VALUE(WEFT_LOG_INFO);
+  VALUE(WEFT_LOG_WARN);
+  VALUE(WEFT_LOG_ERROR);
+}
+
+int main(void) {
+  print_abi();
+  print_schedules();
+  print_algorithms();
+  print_transport();
+  print_values();
+  return 0;
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor on ordinary memory: all ranks in one thread, resumed in a random order, over real
+// data.
+#include "exec/executor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "hccl/hccl_types.h"
+#include "schedule/builder.hpp"
+#include "weft/sdk.hpp"
+
+namespace {
+
+void swap_through_scratch(const weft::Problem& p,
+                          weft::Schedule& s) {  // one-shot, sums in rank order
+  std::vector<weft::Chunk> all;
+  for (const uint32_t peer : p.peers()) {
+    s.copy(p.scratch(p.rank()).at(peer), p.in().all());
+    s.signal(peer);
+  }
+  for (const uint32_t peer : p.peers()) s.wait(peer);
+  for (uint32_t r = 0; r < p.ranks(); ++r) {
+    all.push_back(r == p.rank() ? p.in().all() : p.scratch(r));
+  }
+  const weft::Chunk out = p.out().all();
+  s.reduce(std::span(&out, 1), all);
+}
+
+void direct(const weft::Problem& p, weft::Schedule& s) {  // two-shot
+  std::vector<weft::Chunk> ins, outs;
+  for (uint32_t r = 0; r < p.ranks(); ++r) {
+    ins.push_back(p.in()[p.rank()].at(r));
+    outs.push_back(p.out()[p.rank()].at(r));
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const uint32_t peer : p.peers()) s.signal(peer);
+    for (const uint32_t peer : p.peers()) s.wait(peer);
+    if (round == 0) s.reduce(outs, ins);
+  }
+}
+
+}  // namespace
+
+WEFT_ALGORITHM(swap_through_scratch, .name = "swap", .summary = "", .op = WEFT_OP_ALL_REDUCE);
+WEFT_ALGORITHM(direct, .name = "direct", .summary = "", .op = WEFT_OP_ALL_REDUCE);
+
+namespace weft::exec {
+namespace {
+
+constexpr uint64_t kScratch = 4096;
+thread_local std::string last_task_error;
+
+weft_transport loopback() {
+  weft_transport t{};
+  t.head = WEFT_HEAD(weft_transport);
+  t.task_error = [](const char* text) { last_task_error = text; };
+  t.copy = [](void* dst, const void* src, uint64_t bytes) { std::memcpy(dst, src, bytes); };
+  t.reduce = [](void* const* dsts, uint64_t nd, const void* const* srcs, uint64_t ns,
+                uint64_t count, int32_t, int32_t) {
+    for (uint64_t i = 0; i < count; ++i) {
+      int32_t sum = 0;
+      for (uint64_t s = 0; s < ns; ++s) sum += static_cast<const int32_t*>(srcs[s])[i];
+      for (uint64_t d = 0; d < nd; ++d) static_cast<int32_t*>(dsts[d])[i] = sum;
+    }
+  };
+  return t;
+}
+
+/// n ranks in this thread.
+class Group {
+ public:
+  explicit Group(uint32_t n, std::chrono::milliseconds timeout = std::chrono::seconds(60))
+      : n_(n), transport_(loopback()) {
+    const BoardLayout layout = board_layout(n, kScratch);
+    for (uint32_t r = 0; r < n; ++r) {
+      memory_.emplace_back(std::aligned_alloc(4096, (layout.bytes + 4095) / 4096 * 4096),
+                           std::free);
+      std::memset(memory_.back().get(), 0, layout.bytes);
+      boards_.push_back(static_cast<Board*>(memory_.back().get()));
+      boards_.back()->identity.magic = Board::kMagic;
+    }
+    for (uint32_t r = 0; r < n; ++r) {
+      Setup setup;
+      setup.transport = &transport_;
+      setup.rank = r;
+      setup.ranks = n;
+      setup.boards = boards_;
+      setup.deltas.assign(n, 0);
+      for (uint32_t k = 0; k < n; ++k) setup.peer_names.push_back("rank " + std::to_string(k));
+      setup.scratch_bytes = kScratch;
+      setup.timeout = timeout;
+      executors_.push_back(std::make_unique<Executor>(std::move(setup)));
+    }
+  }
+
+  /// Prepares one call of rank r on int32 data; runs when step()ped.
+  void add(uint32_t r, const weft_algorithm& algorithm, uint64_t count, const int32_t* in,
+           int32_t* out) {
+    plans_.push_back(std::make_unique<ExecPlan>());
+    ExecPlan& plan = *plans_.back();
+    plan.key.op = WEFT_OP_ALL_REDUCE;
+    plan.key.count = count;
+    plan.key.type = 2;
+    plan.plan = schedule::bind(
+        schedule::emit(algorithm, algorithm.name, {WEFT_OP_ALL_REDUCE, n_, r, 0}, {}),
+        {count, 4, kScratch});
+    plan.fingerprint = static_cast<uint32_t>(count * 31 + algorithm.name[0]);
+    tasks_.push_back(std::make_unique<Task>());
+    Task& task = *tasks_.back();
+    task.executor = executors_[r].get();
+    task.plan = &plan;
+    task.in = in;
+    task.out = out;
+    task.first_call = next_call_[r] + 1;
+    task.last_call = next_call_[r] + plan.plan.pieces;
+    next_call_[r] = task.last_call;
+    queue_[r].push_back(&task);
+  }
+
+  /// One resume of the oldest call of rank r. 0, -1 or a code; 0 too if there is none.
+  int32_t step(uint32_t r) {
+    if (queue_[r].empty()) return 0;
+    const int32_t result = Executor::run(&queue_[r].front()->base);
+    if (result != WEFT_TASK_AGAIN) queue_[r].erase(queue_[r].begin());
+    return result;
+  }
+  [[nodiscard]] bool idle(uint32_t r) { return queue_[r].empty(); }
+  Executor& executor(uint32_t r) { return *executors_[r]; }
+
+  /// Resumes ranks in a random order until all calls have ended.
+  void run(uint32_t seed) {
+    std::mt19937 random(seed);
+    for (uint64_t rounds = 0;; ++rounds) {
+      uint32_t left = 0;
+      for (uint32_t r = 0; r < n_; ++r) left += idle(r) ? 0 : 1;
+      if (left == 0) return;
+      ASSERT_LT(rounds, 10'000'000u) << "stuck";
+      const int32_t result = step(static_cast<uint32_t>(random() % n_));
+      ASSERT_LE(result, 0) << last_task_error;
+    }
+  }
+
+ private:
+  uint32_t n_;
+  weft_transport transport_;
+  std::vector<std::unique_ptr<void, void (*)(void*)>> memory_;
+  std::vector<Board*> boards_;
+  std::vector<std::unique_ptr<Executor>> executors_;
+  std::vector<std::unique_ptr<ExecPlan>> plans_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<Task*> queue_[64];
+  uint64_t next_call_[64] = {};
+};
+
+int32_t value(uint32_t rank, uint32_t call, uint64_t i) {
+  return static_cast<int32_t>(rank * 1000003 + call * 7919 + i * 31);
+}
+
+void run_calls(uint32_t n, const weft_algorithm& algorithm, uint64_t count, uint32_t seed) {
+  constexpr uint32_t kCalls = 5;
+  Group group(n);
+  std::vector<std::vector<int32_t>> ins, outs;
+  for (uint32_t call = 0; call < kCalls; ++call) {
+    for (uint32_t r = 0; r < n; ++r) {
+      ins.emplace_back(count);
+      for (uint64_t i = 0; i < count; ++i) ins.back()[i] = value(r, call, i);
+      outs.emplace_back(count, -1);
+    }
+  }
+  for (uint32_t call = 0; call < kCalls; ++call) {
+    for (uint32_t r = 0; r < n; ++r) {
+      group.add(r, algorithm, count, ins[call * n + r].data(), outs[call * n + r].data());
+    }
+  }
+  group.run(seed);
+  for (uint32_t call = 0; call < kCalls; ++call) {
+    for (uint64_t i = 0; i < count; ++i) {
+      int32_t sum = 0;
+      for (uint32_t r = 0; r < n; ++r) sum += value(r, call, i);
+      for (uint32_t r = 0; r < n; ++r) {
+        ASSERT_EQ(outs[call * n + r][i], sum) << n << " ranks, " << count << " elements, call "
+                                              << call << ", rank " << r << ", " << i;
+      }
+    }
+  }
+}
+
+TEST(Executor, SumsRightWhateverTheOrderOfResumes) {
+  for (const uint32_t n : {2, 3, 5, 8}) {
+    for (const uint64_t count : {1, 8, 9, 100, 3000}) {  // carried, plain, cut into pieces
+      for (uint32_t seed = 0; seed < 3; ++seed) {
+        run_calls(n, weft_algorithm_swap_through_scratch, count, seed);
+        run_calls(n, weft_algorithm_direct, count, seed);
+      }
+    }
+  }
+}
+
+TEST(Executor, CallsThatDifferFailOnEveryRankWithBothCallsNamed) {
+  Group group(3);
+  std::vector<int32_t> in(64, 1), out(64, 77);
+  std::vector<std::vector<int32_t>> outs(3, std::vector<int32_t>(64, 77));
+  for (uint32_t r = 0; r < 3; ++r) {
+    group.add(r, weft_algorithm_direct, r == 2 ? 33 : 32, in.data(), outs[r].data());
+  }
+  for (uint32_t rounds = 0; rounds < 10000; ++rounds) {
+    for (uint32_t r = 0; r < 3; ++r) {
+      if (group.idle(r)) continue;
+      const int32_t result = group.step(r);
+      if (result <= 0) continue;
+      EXPECT_EQ(result, HCCL_E_PARA);
+      EXPECT_NE(last_task_error.find("32 int32"), std::string::npos) << last_task_error;
+      EXPECT_NE(last_task_error.find("33 int32"), std::string::npos) << last_task_error;
+    }
+  }
+  for (uint32_t r = 0; r < 3; ++r) {
+    EXPECT_TRUE(group.idle(r));
+    EXPECT_EQ(group.executor(r).health(), HCCL_E_PARA);
+    EXPECT_EQ(outs[r], std::vector<int32_t>(64, 77)) << "a differing call must not write";
+  }
+}
+
+TEST(Executor, AWaitForALostPeerFailsAndNamesIt) {
+  Group group(2);
+  std::vector<int32_t> in(4, 1), out(4);
+  group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  group.executor(0).peer_lost(1, "its process ended");
+  int32_t result = WEFT_TASK_AGAIN;
+  for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
+  EXPECT_EQ(result, HCCL_E_REMOTE);
+  EXPECT_NE(last_task_error.find("rank 1 is gone"), std::string::npos) << last_task_error;
+  EXPECT_EQ(group.executor(0).health(), HCCL_E_REMOTE);
+}
+
+TEST(Executor, ALostPeerThatDidItsPartFirstDoesNoHarm) {
+  Group group(2);
+  std::vector<int32_t> in(4, 1), out0(4), out1(4);
+  group.add(0, weft_algorithm_swap_through_scratch, 4, in.data(), out0.data());
+  group.add(1, weft_algorithm_swap_through_scratch, 4, in.data(), out1.data());
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  EXPECT_EQ(group.step(1), WEFT_TASK_DONE);
+  group.executor(0).peer_lost(1, "its process ended");
+  EXPECT_EQ(group.step(0), WEFT_TASK_DONE);
+  EXPECT_EQ(out0, std::vector<int32_t>(4, 2));
+}
+
+TEST(Executor, AWaitForAPeerThatLeftFailsAndSaysSo) {
+  Group group(2);
+  std::vector<int32_t> in(4, 1), out(4);
+  group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
+  group.executor(0).peer_left(1);
+  int32_t result = WEFT_TASK_AGAIN;
+  for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
+  EXPECT_EQ(result, HCCL_E_REMOTE);
+  EXPECT_NE(last_task_error.find("destroyed"), std::string::npos) << last_task_error;
+}
+
+TEST(Executor, AWaitEndsAtItsTimeOutOnAllRanks) {
+  Group group(3, std::chrono::milliseconds(20));
+  std::vector<int32_t> in(4, 1), out(4);
+  for (const uint32_t r : {0, 1}) group.add(r, weft_algorithm_direct, 4, in.data(), out.data());
+  int32_t results[2] = {WEFT_TASK_AGAIN, WEFT_TASK_AGAIN};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (results[0] == WEFT_TASK_AGAIN || results[1] == WEFT_TASK_AGAIN) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    for (const uint32_t r : {0, 1}) {
+      if (results[r] == WEFT_TASK_AGAIN) results[r] = group.step(r);
+    }
+  }
+  EXPECT_EQ(results[0], HCCL_E_TIMEOUT);
+  EXPECT_EQ(results[1], HCCL_E_TIMEOUT);
+  EXPECT_NE(last_task_error.find("rank 2"), std::string::npos) << last_task_error;
+}
+
+TEST(Executor, CallsOnTwoStreamsRunInTheOrderOfIssue) {
+  Group group(1);
+  std::vector<int32_t> a(1), b(1);
+  // A single rank copies at once; the second call is resumed first and must wait for its turn.
+  auto copy_plan = [](std::vector<int32_t>& in, std::vector<int32_t>& out, Task& task,
+                      ExecPlan& plan, Executor& executor, uint64_t call) {
+    schedule::Schedule s;
+    s.shape = {WEFT_OP_ALL_REDUCE, 1, 0, 0};
+    s.operands = {{WEFT_SPACE_OUT, 0, 0, 0, 1}, {WEFT_SPACE_IN, 0, 0, 0, 1}};
+    s.steps = {{WEFT_VERB_COPY, 0, 0, 1, 1}};
+    plan.plan = schedule::bind(s, {1, 4, kScratch});
+    task.executor = &executor;
+    task.plan = &plan;
+    task.in = in.data();
+    task.out = out.data();
+    task.first_call = task.last_call = call;
+  };
+  std::vector<int32_t> first{41}, second{42}, out{0};
+  Task tasks[2];
+  ExecPlan plans[2];
+  copy_plan(first, out, tasks[0], plans[0], group.executor(0), 1);
+  copy_plan(second, out, tasks[1], plans[1], group.executor(0), 2);
+  EXPECT_EQ(Executor::run(&tasks[1].base), WEFT_TASK_AGAIN);
+  EXPECT_EQ(out[0], 0);
+  EXPECT_EQ(Executor::run(&tasks[0].base), WEFT_TASK_DONE);
+  EXPECT_EQ(out[0], 41);
+  EXPECT_EQ(Executor::run(&tasks[1].base), WEFT_TASK_DONE);
+  EXPECT_EQ(out[0], 42);
+}
+
+}  // namespace
+}  // namespace weft::exec
