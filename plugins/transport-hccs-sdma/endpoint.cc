@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The direct engine: every rank maps the device memory of every other, so an address there becomes
+// an address here by adding a constant, and a plan runs as one resumable task on the stream.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "acl/acl_host.h"
+#include "acl/acl_rt.h"
+#include "context.hpp"
+#include "kernels/kernels.hpp"
+
+namespace weft::hccs {
+namespace {
+
+// HcclResult values that a task of the core may end with.
+constexpr int32_t kHcclPara = 1;
+constexpr int32_t kHcclTimeout = 9;
+constexpr int32_t kHcclRemote = 21;
+
+struct Endpoint {
+  Context* context = nullptr;
+  weft_endpoint_params params{};
+  void* heap_base = nullptr;
+  size_t heap_size = 0;
+  std::vector<std::string> imported;  // keys held open
+};
+
+/// Runs `body`, which returns a code; exceptions (out of memory only) become one (P8).
+template <typename Body>
+int32_t guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    return WEFT_E_OOM;
+  }
+}
+
+int32_t get_device(void* raw, int32_t* device) {
+  const Context& context = *static_cast<Context*>(raw);
+  const aclError error = aclrtGetDevice(device);
+  if (error == ACL_SUCCESS) return WEFT_OK;
+  return guarded([&] { return context.fail_acl(error, "aclrtGetDevice"); });
+}
+
+int32_t set_device(void* raw, int32_t device) {
+  const Context& context = *static_cast<Context*>(raw);
+  const aclError error = aclrtSetDevice(device);
+  if (error == ACL_SUCCESS) return WEFT_OK;
+  return guarded(
+      [&] { return context.fail_acl(error, fmt::format("aclrtSetDevice({})", device)); });
+}
+
+int32_t reset_device(void* raw, int32_t device) {
+  const Context& context = *static_cast<Context*>(raw);
+  const aclError error = aclrtResetDevice(device);
+  if (error == ACL_SUCCESS) return WEFT_OK;
+  return guarded(
+      [&] { return context.fail_acl(error, fmt::format("aclrtResetDevice({})", device)); });
+}
+
+int32_t endpoint_open(void* raw, const weft_endpoint_params* params, void** endpoint) {
+  return guarded([&]() -> int32_t {
+    Context& context = *static_cast<Context*>(raw);
+    auto made = std::make_unique<Endpoint>();
+    made->context = &context;
+    made->params = *params;
+    const aclError error = aclhostGetHeap(params->device, &made->heap_base, &made->heap_size);
+    if (error != ACL_SUCCESS) return context.fail_acl(error, "finding the device's memory");
+    *endpoint = made.release();
+    return WEFT_OK;
+  });
+}
+
+void endpoint_close(void* raw) {
+  const std::unique_ptr<Endpoint> endpoint(static_cast<Endpoint*>(raw));
+  for (const std::string& key : endpoint->imported) endpoint->context->imports.close(key);
+}
+
+int32_t allocate(void* raw, uint64_t bytes, void** address) {
+  return guarded([&]() -> int32_t {
+    const Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+    int32_t current = -1;
+    // The memory must come from the endpoint's device, whatever is current on the calling thread.
+    const bool other = aclrtGetDevice(&current) != ACL_SUCCESS || current != endpoint.params.device;
+    if (other) {
+      return endpoint.context->fail(
+          WEFT_E_RUNTIME,
+          fmt::format("device {} of this communicator is not current on this thread",
+                      endpoint.params.device));
+    }
+    const aclError error = aclrtMalloc(address, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    if (error != ACL_SUCCESS) {
+      const int32_t code = error == ACL_ERROR_RT_MEMORY_ALLOCATION ? WEFT_E_OOM : WEFT_E_RUNTIME;
+      return endpoint.context->fail(code, fmt::format("aclrtMalloc of {} bytes", bytes));
+    }
+    return WEFT_OK;
+  });
+}
+
+void release(void* raw, void* address) {
+  (void)raw;
+  aclrtFree(address);
+}
+
+/// The key of a device's memory, exported once per process.
+int32_t export_heap(const Endpoint& endpoint, std::string* key) {
+  Context& context = *endpoint.context;
+  const std::lock_guard lock(context.exports_mutex);
+  std::string& known = context.exports[endpoint.params.device];
+  if (known.empty()) {
+    char text[sizeof(Blob::key)] = {};
+    // Peers prove themselves at the rendezvous, by the token of the root info, before they get the
+    // key.
+    const aclError error =
+        aclrtIpcMemGetExportKey(endpoint.heap_base, endpoint.heap_size, text, sizeof text,
+                                ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION);
+    if (error != ACL_SUCCESS) return context.fail_acl(error, "exporting the device's memory");
+    known = text;
+  }
+  *key = known;
+  return WEFT_OK;
+}
+
+int32_t describe(void* raw, void* bytes, uint64_t* length) {
+  return guarded([&]() -> int32_t {
+    const Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+    std::string key;
+    if (endpoint.params.ranks > 1) {
+      if (const int32_t code = export_heap(endpoint, &key); code != WEFT_OK) return code;
+    }
+    Blob blob{};
+    blob.host = endpoint.context->host_id;
+    blob.process = endpoint.context->process_id;
+    blob.heap_base = reinterpret_cast<uint64_t>(endpoint.heap_base);
+    blob.heap_size = endpoint.heap_size;
+    key.copy(blob.key, sizeof blob.key - 1);
+    std::memcpy(bytes, &blob, sizeof blob);
+    *length = sizeof blob;
+    return WEFT_OK;
+  });
+}
+
+int32_t connect_peer(Endpoint& endpoint, uint32_t rank, const Blob& blob, weft_peer_view* view) {
+  Context& context = *endpoint.context;
+  if (blob.host != context.host_id) {
+    return context.fail(
+        WEFT_E_UNAVAIL,
+        fmt::format("rank {} is on another host; this transport reaches ranks of one host", rank));
+  }
+  if (blob.process == context.process_id) {
+    view->delta = 0;
+    return WEFT_OK;
+  }
+  const std::string key(blob.key, strnlen(blob.key, sizeof blob.key));
+  void* base = nullptr;
+  const aclError error = context.imports.open(key, &base);
+  if (error != ACL_SUCCESS) {
+    return context.fail_acl(error, fmt::format("mapping the device memory of rank {}", rank));
+  }
+  endpoint.imported.push_back(key);
+  view->delta = static_cast<int64_t>(reinterpret_cast<uint64_t>(base) - blob.heap_base);
+  return WEFT_OK;
+}
+
+int32_t connect(void* raw, const void* const* blobs, const uint64_t* lengths, weft_peer_view* views,
+                weft_endpoint_info* info) {
+  return guarded([&]() -> int32_t {
+    Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+    info->all_local = 1;
+    for (uint32_t r = 0; r < endpoint.params.ranks; ++r) {
+      Blob blob{};
+      if (lengths[r] != sizeof blob) {
+        return endpoint.context->fail(
+            WEFT_E_UNAVAIL,
+            fmt::format("rank {} does not use this transport or another version of it", r));
+      }
+      std::memcpy(&blob, blobs[r], sizeof blob);
+      if (const int32_t code = connect_peer(endpoint, r, blob, &views[r]); code != WEFT_OK) {
+        return code;
+      }
+      if (blob.process != endpoint.context->process_id) info->all_local = 0;
+    }
+    info->window_base = reinterpret_cast<uint64_t>(endpoint.heap_base);
+    info->window_size = endpoint.heap_size;
+    return WEFT_OK;
+  });
+}
+
+/// The fault that a stream reports for a code of the core.
+int32_t to_acl(int32_t code) {
+  switch (code) {
+    case kHcclPara:
+      return ACL_ERROR_RT_PARAM_INVALID;
+    case kHcclTimeout:
+      return ACL_ERROR_RT_TASK_TIMEOUT;
+    case kHcclRemote:
+      return ACL_ERROR_RT_SUSPECT_REMOTE_ERROR;
+    default:
+      return ACL_ERROR_RT_TS_ERROR;
+  }
+}
+
+int32_t run_task(void* raw) {
+  auto* task = static_cast<weft_task*>(raw);
+  const int32_t result = task->run(task);
+  return result <= 0 ? result : to_acl(result);
+}
+static_assert(static_cast<int>(WEFT_TASK_DONE) == static_cast<int>(ACLHOST_DONE) &&
+              static_cast<int>(WEFT_TASK_AGAIN) == static_cast<int>(ACLHOST_AGAIN));
+
+int32_t submit(void* raw, void* stream, weft_task* task) {
+  const aclError error = aclhostLaunchTask(stream, run_task, task);
+  if (error == ACL_SUCCESS) return WEFT_OK;
+  return guarded([&] {
+    return static_cast<Endpoint*>(raw)->context->fail_acl(error, "putting a task on the stream");
+  });
+}
+
+void set_error(const char* text) { aclhostSetErrorText(text); }
+
+void copy(void* dst, const void* src, uint64_t bytes) { kernels::copy(dst, src, bytes); }
+
+void reduce(void* const* dsts, uint64_t dst_count, const void* const* srcs, uint64_t src_count,
+            uint64_t count, int32_t type, int32_t op) {
+  kernels::reduce(dsts, dst_count, srcs, src_count, count, type, op);
+}
+
+int32_t reduces(int32_t type, int32_t op) { return kernels::supported(type, op) ? 1 : 0; }
+
+}  // namespace
+
+weft_transport direct_engine() noexcept {
+  weft_transport table{};
+  table.head = WEFT_HEAD(weft_transport);
+  table.engines = WEFT_ENGINE_DIRECT;
+  table.open = open_context;
+  table.get_device = get_device;
+  table.set_device = set_device;
+  table.reset_device = reset_device;
+  table.endpoint_open = endpoint_open;
+  table.endpoint_close = endpoint_close;
+  table.allocate = allocate;
+  table.release = release;
+  table.describe = describe;
+  table.connect = connect;
+  table.submit = submit;
+  table.task_error = set_error;
+  table.call_error = set_error;
+  table.copy = copy;
+  table.reduce = reduce;
+  table.reduces = reduces;
+  return table;
+}
+
+}  // namespace weft::hccs

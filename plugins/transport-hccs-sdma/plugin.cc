@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this plugin is, and its state in a process.
+#include <sys/random.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <memory>
+
+#include "acl/acl_rt.h"
+#include "context.hpp"
+
+namespace weft::hccs {
+namespace {
+
+/// The same in all processes of a host, and in its containers.
+uint64_t boot_id_hash() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return std::hash<std::string>()(id);
+}
+
+uint64_t random_id() {
+  uint64_t id = 0;
+  if (getrandom(&id, sizeof id, 0) != sizeof id) id = reinterpret_cast<uint64_t>(&id);
+  return id;
+}
+
+}  // namespace
+
+int32_t Context::fail(int32_t code, const std::string& text) const {
+  host->fail(text.data(), text.size());
+  return code;
+}
+
+int32_t Context::fail_acl(int32_t acl_error, const std::string& what) const {
+  const char* text = aclGetRecentErrMsg();
+  return fail(WEFT_E_RUNTIME, what + ": error " + std::to_string(acl_error) + ", " +
+                                  (text == nullptr ? "no text" : text));
+}
+
+int32_t open_context(const weft_host* host, void** context) {
+  if (host->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(host, weft_host, fail)) {
+    return WEFT_E_NOT_SUPPORT;
+  }
+  auto made = std::unique_ptr<Context>(new (std::nothrow) Context);
+  if (made == nullptr) return WEFT_E_OOM;
+  made->host = host;
+  made->host_id = boot_id_hash();
+  made->process_id = random_id();
+  *context = made.release();  // lives as long as the process, like the plugin
+  return WEFT_OK;
+}
+
+}  // namespace weft::hccs
+
+extern "C" WEFT_EXPORT const weft_plugin_desc* weft_plugin(void) {
+  static const weft_transport table = weft::hccs::direct_engine();
+  static const weft_plugin_desc desc = {WEFT_HEAD(weft_plugin_desc),
+                                        WEFT_PLUGIN_MAGIC,
+                                        WEFT_KIND_TRANSPORT,
+                                        "hccs-sdma",
+                                        "1.0.0",
+                                        "ranks of one host, through mapped device memory",
+                                        &table};
+  return &desc;
+}

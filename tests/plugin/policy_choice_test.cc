@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy with real plugins: what a rule may name, and which rule serves a call.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "base/error.hpp"
+#include "config/policy.hpp"
+#include "plugin/registry.hpp"
+#include "unit/config/policy_text.hpp"
+
+namespace weft::config {
+namespace {
+
+const std::string kFolder = std::string(WEFT_TEST_PLUGINS) + '/';
+
+class PolicyChoice : public testing::Test {
+ protected:
+  PolicyChoice() { registry_.load(kFolder + "toy.so"); }
+
+  Policy resolved(const std::string& text) const {
+    Policy policy = Policy::parse(text, "p.toml");
+    policy.resolve(registry_);
+    return policy;
+  }
+
+  void expect_error(HcclResult code, const std::string& message, const std::string& text) const {
+    try {
+      (void)resolved(text);
+      FAIL() << "accepted; expected " << message;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      EXPECT_EQ(std::string(error.what()).substr(0, message.size()), message) << error.what();
+    }
+  }
+
+  static std::string rule(const std::string& use, const std::string& more = "") {
+    return "[[rule]]\nop = \"all_reduce\"\nuse = \"" + use + "\"\n" + more + "\n";
+  }
+
+  plugin::Registry registry_;
+};
+
+Query all_reduce(uint64_t bytes, uint32_t ranks, bool deterministic = false) {
+  return {WEFT_OP_ALL_REDUCE, bytes, ranks, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, deterministic};
+}
+
+const std::string kSmall = "when = { bytes = \"..1KiB\" }";
+
+TEST_F(PolicyChoice, IsTheFirstRuleThatMatches) {
+  const Policy policy = resolved(with(rule("toy.pair", "when = { bytes = \"..1KiB\", ranks = 2 }") +
+                                      rule("toy.fast", "when = { bytes = \"..64KiB\" }")));
+  EXPECT_EQ(policy.choose(all_reduce(1024, 2)).algorithm->name, "toy.pair");
+  EXPECT_EQ(policy.choose(all_reduce(1024, 3)).algorithm->name, "toy.fast");
+  EXPECT_EQ(policy.choose(all_reduce(1025, 2)).algorithm->name, "toy.fast");
+  EXPECT_EQ(policy.choose(all_reduce(65537, 2)).algorithm->name, "toy.all_reduce");
+  EXPECT_EQ(policy.choose(all_reduce(0, 2)).source, "p.toml:2");
+  EXPECT_EQ(policy.choose(all_reduce(65537, 2)).source, "p.toml:11");
+}
+
+TEST_F(PolicyChoice, FillsInDefaultsInDeclaredOrder) {
+  const Policy none = resolved(with(rule("toy.pair", kSmall)));
+  EXPECT_EQ(none.choose(all_reduce(8, 2)).params, (std::vector<int64_t>{2, 0}));
+  const Policy one = resolved(with(rule("toy.pair", kSmall + "\nparams = { skew = -5 }")));
+  EXPECT_EQ(one.choose(all_reduce(8, 2)).params, (std::vector<int64_t>{2, -5}));
+  const Policy both =
+      resolved(with(rule("toy.pair", kSmall + "\nparams = { skew = 1, pieces = 8 }")));
+  EXPECT_EQ(both.choose(all_reduce(8, 2)).params, (std::vector<int64_t>{8, 1}));
+}
+
+TEST_F(PolicyChoice, PassesOverAlgorithmsThatCannotServe) {
+  const Policy policy = resolved(with(rule("toy.many", "when = { bytes = \"..1KiB\" }") +
+                                      rule("toy.pair", "when = { bytes = \"..2KiB\" }") +
+                                      rule("toy.fast", "when = { bytes = \"..4KiB\" }")));
+  EXPECT_EQ(policy.choose(all_reduce(8, 8)).algorithm->name, "toy.many");
+  EXPECT_EQ(policy.choose(all_reduce(8, 2)).algorithm->name, "toy.pair");
+  EXPECT_EQ(policy.choose(all_reduce(8, 5)).algorithm->name, "toy.fast");
+  EXPECT_EQ(policy.choose(all_reduce(8, 5, true)).algorithm->name, "toy.all_reduce");
+}
+
+TEST_F(PolicyChoice, CanDependOnWhetherDeterminismIsAskedFor) {
+  const Policy policy =
+      resolved(with(rule("toy.pair", "when = { deterministic = true, ranks = 2 }") +
+                    rule("toy.fast", "when = { deterministic = false }")));
+  EXPECT_EQ(policy.choose(all_reduce(8, 2, true)).algorithm->name, "toy.pair");
+  EXPECT_EQ(policy.choose(all_reduce(8, 2, false)).algorithm->name, "toy.fast");
+  EXPECT_EQ(policy.choose(all_reduce(8, 3, true)).algorithm->name, "toy.all_reduce");
+}
+
+TEST_F(PolicyChoice, DeterminismDoesNotConcernCopies) {
+  const Policy policy = resolved(with(""));
+  Query query = all_reduce(8, 2, true);
+  query.op = WEFT_OP_BROADCAST;
+  query.reduce_op = -1;
+  EXPECT_EQ(policy.choose(query).algorithm->name, "toy.broadcast");
+  query.op = WEFT_OP_BARRIER;
+  EXPECT_EQ(policy.choose(query).algorithm->name, "toy.barrier");
+}
+
+TEST_F(PolicyChoice, ThatNoRuleCanServeListsEachWithItsReason) {
+  Query query = all_reduce(4096, 2, true);
+  query.op = WEFT_OP_REDUCE_SCATTER;
+  const Policy policy = resolved(with(""));
+  try {
+    (void)policy.choose(query);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), HCCL_E_NOT_SUPPORT);
+    EXPECT_STREQ(error.what(),
+                 "no rule of the policy p.toml can serve reduce_scatter of 4096 bytes with 2 "
+                 "ranks; p.toml:12: toy.reduce_scatter does not sum in rank order, and a "
+                 "deterministic result is asked for");
+  }
+}
+
+TEST_F(PolicyChoice, NeedsEveryAlgorithmItNames) {
+  expect_error(HCCL_E_NOT_FOUND,
+               "p.toml:4:7: no algorithm \"toy.fest\"; did you mean \"toy.fast\"?",
+               with(rule("toy.fest", kSmall)));
+  expect_error(HCCL_E_NOT_FOUND,
+               "p.toml:4:7: no algorithm \"mesh.one_shot\" because no plugin \"mesh\" is loaded; "
+               "known are toy.all_reduce, toy.fast, toy.pair, toy.many",
+               with(rule("mesh.one_shot", kSmall)));
+}
+
+TEST_F(PolicyChoice, SaysThatThePluginOfARuleWasRefused) {
+  registry_.load(kFolder + "fault_min_ranks.so");
+  expect_error(HCCL_E_NOT_FOUND,
+               "p.toml:4:7: no algorithm \"fault.one\" because no plugin \"fault\" is loaded: " +
+                   kFolder + "fault_min_ranks.so is not used: algorithm fault.one has min_ranks 1",
+               with(rule("fault.one", kSmall)));
+}
+
+TEST_F(PolicyChoice, SaysWhichNamelessFilesWereRefused) {
+  registry_.load(kFolder + "fault_unresolved.so");
+  expect_error(HCCL_E_NOT_FOUND,
+               "p.toml:4:7: no algorithm \"fault.one\" because no plugin \"fault\" is loaded; " +
+                   kFolder + "fault_unresolved.so is not used: cannot be loaded: ",
+               with(rule("fault.one", kSmall)));
+}
+
+TEST_F(PolicyChoice, NeedsTheOperationOfTheRule) {
+  expect_error(HCCL_E_PARA,
+               "p.toml:4:7: algorithm \"toy.barrier\" is for barrier, this rule is for all_reduce",
+               with(rule("toy.barrier", kSmall)));
+}
+
+TEST_F(PolicyChoice, KnowsEveryParameterAndItsLimits) {
+  const auto params = [](const std::string& text) {
+    return with(rule("toy.pair", kSmall + "\nparams = { " + text + " }"));
+  };
+  expect_error(HCCL_E_PARA,
+               "p.toml:6:12: algorithm \"toy.pair\" has no parameter \"piece\"; did you mean "
+               "\"pieces\"?",
+               params("piece = 1"));
+  expect_error(HCCL_E_PARA,
+               "p.toml:6:12: parameter \"pieces\" of \"toy.pair\" is 9, outside its limits 1..8",
+               params("pieces = 9"));
+  expect_error(HCCL_E_PARA,
+               "p.toml:6:24: parameter \"skew\" of \"toy.pair\" is -6, outside its limits -5..5",
+               params("pieces = 1, skew = -6"));
+  expect_error(HCCL_E_PARA, "p.toml:6:12: algorithm \"toy.fast\" has no parameter \"pieces\"",
+               with(rule("toy.fast", kSmall + "\nparams = { pieces = 1 }")));
+}
+
+}  // namespace
+}  // namespace weft::config

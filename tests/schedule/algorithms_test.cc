@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every algorithm of this tree is right: for all numbers of ranks, roots, placements and
+// parameters.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+#include "support.hpp"
+
+namespace weft::schedule {
+namespace {
+
+const char* const kNames[] = {
+    "mesh.one_shot",   "mesh.two_shot",       "mesh.reduce_scatter", "mesh.all_gather",
+    "mesh.all_to_all", "mesh.broadcast",      "mesh.broadcast_push", "mesh.barrier",
+    "ring.all_reduce", "ring.reduce_scatter", "ring.all_gather",     "ring.broadcast",
+    "null.all_reduce",
+};
+
+/// Sets of values: each parameter at its ends and in between, the others at their defaults.
+std::vector<std::vector<int64_t>> parameter_sets(const plugin::Algorithm& algorithm) {
+  std::vector<std::vector<int64_t>> sets = {defaults(algorithm)};
+  for (size_t i = 0; i < algorithm.params.size(); ++i) {
+    const plugin::Param& param = algorithm.params[i];
+    for (const int64_t value : {param.min, param.min + 1, (param.min + param.max) / 2, param.max}) {
+      sets.push_back(defaults(algorithm));
+      sets.back()[i] = value;
+    }
+  }
+  return sets;
+}
+
+std::vector<uint32_t> roots(uint32_t op, uint32_t ranks) {
+  if (op != WEFT_OP_BROADCAST) return {0};
+  if (ranks > 17) return {0, ranks / 2, ranks - 1};
+  std::vector<uint32_t> all(ranks);
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
+class Algorithms : public testing::TestWithParam<const char*> {};
+
+TEST_P(Algorithms, AreProvedForEveryShape) {
+  const plugin::Algorithm& under_test = algorithm(GetParam());
+  std::vector<uint32_t> sizes = {32};
+  for (uint32_t n = 2; n <= 17; ++n) sizes.push_back(n);
+  for (const uint32_t n : sizes) {
+    for (const uint32_t root : roots(under_test.table.op, n)) {
+      for (const std::vector<int64_t>& params : parameter_sets(under_test)) {
+        const Shape shape{under_test.table.op, n, 0, root};
+        const Report report = check(under_test.table, GetParam(), shape, params);
+        ASSERT_TRUE(report.ok()) << "n=" << n << " root=" << root << ": " << report.text;
+      }
+    }
+  }
+}
+
+/// Takes step `at` of rank r away and tells whether that is noticed.
+bool notices_loss(std::vector<Schedule> schedules, uint32_t flags, uint32_t r, size_t at) {
+  std::vector<Step>& steps = schedules[r].steps;
+  steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(at));
+  return !check(schedules, flags).ok();
+}
+
+TEST_P(Algorithms, HaveNoStepThatCouldBeLeftOut) {
+  const weft_algorithm& table = algorithm(GetParam()).table;
+  for (const uint32_t n : {2u, 5u}) {
+    const std::vector<Schedule> good = emit_all(table, n, n - 1);
+    for (uint32_t r = 0; r < n; ++r) {
+      for (size_t i = 0; i < good[r].steps.size(); ++i) {
+        EXPECT_TRUE(notices_loss(good, table.flags, r, i)) << "n=" << n << " r=" << r << " i=" << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plugins, Algorithms, testing::ValuesIn(kNames), [](const auto& test) {
+  std::string name = test.param;
+  name[name.find('.')] = '_';
+  return name;
+});
+
+TEST(AlgorithmList, NamesAllThatThePluginsOffer) {
+  const std::set<std::string> tested(std::begin(kNames), std::end(kNames));
+  std::set<std::string> offered;
+  for (const plugin::Algorithm& a : plugins().algorithms()) offered.insert(a.name);
+  EXPECT_EQ(tested, offered);
+}
+
+TEST(AlgorithmList, DeclaresRankOrderForEveryReductionOfTheMesh) {
+  for (const char* name : {"mesh.one_shot", "mesh.two_shot", "mesh.reduce_scatter"}) {
+    EXPECT_NE(algorithm(name).table.flags & WEFT_ALGORITHM_RANK_ORDER, 0u) << name;
+  }
+}
+
+TEST(AlgorithmList, NeedsAConstantNumberOfScratchBlocksOnTheRing) {
+  for (const uint32_t n : {3u, 8u, 17u}) {
+    EXPECT_EQ(emit_all("ring.all_reduce", n)[0].scratch_blocks, 0u);
+    EXPECT_LE(emit_all("ring.reduce_scatter", n)[0].scratch_blocks, 2u);
+  }
+}
+
+}  // namespace
+}  // namespace weft::schedule
