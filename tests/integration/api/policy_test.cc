@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy and the plugins as a user meets them when a communicator is made.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "cases.hpp"
+#include "policy_file.hpp"
+#include "unprivileged.hpp"
+#include "weft/comm.h"
+
+namespace weft::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The functions that read the policy refuse with this code and text.
+void expect_refused(const GroupOptions& options, HcclResult code,
+                    std::initializer_list<std::string> parts) {
+  const auto body = [&](Rank&) {
+    HcclRootInfo root{};
+    HcclComm comm = nullptr;
+    refused(HcclGetRootInfo(&root), code, parts);
+    refused(HcclCommInitRootInfo(1, &root, 0, &comm), code, parts);
+    int32_t device = 0;
+    refused(HcclCommInitAll(1, &device, &comm), code, parts);
+    check(comm == nullptr, "a failed call gave a communicator");
+  };
+  run_alone(body, options);
+}
+
+GroupOptions with_policy(const std::string& path) {
+  GroupOptions options;
+  options.environment["WEFT_POLICY"] = path;
+  return options;
+}
+
+void sum_once(HcclComm comm, uint64_t count = 100) {
+  const Stream stream;
+  Arena arena(Memory::kDevice, count * 4);
+  std::byte* data = arena.lend(count * 4);
+  ok(HcclAllReduce(data, data, count, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
+  stream.synchronize();
+}
+
+TEST(PolicyProblems, AreToldWithFileLineAndColumn) {
+  struct Problem {
+    std::string text;
+    std::string place;
+    std::string what;
+  };
+  const Problem problems[] = {
+      {"schema = 1\n[[rule]]\nop = \"all_reduec\"\nuse = \"mesh.two_shot\"\n", ":3:6",
+       "all_reduce"},
+      {"schema = 1\n\n[[rule]\nop = 1\n", ":3:", ""},
+      {"schema = 2\n", ":1:10", "schema 2"},
+      {"schema = 1\n[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.two_shto\"\n", ":", ""},
+      {policy_text({}, "[contrl]\nexec_timeout = \"1s\"\n"), ":", "control"},
+      {policy_text({}, "[control]\nexec_timeout = \"1 week\"\n"), ":", "exec_timeout"},
+      {"", ":1:1", "schema = 1"},
+  };
+  for (const Problem& problem : problems) {
+    const PolicyFile policy(problem.text);
+    expect_refused(with_policy(policy.path()), HCCL_E_PARA,
+                   {policy.path() + problem.place, problem.what});
+  }
+}
+
+TEST(PolicyProblems, AMissingFileIsNamed) {
+  const Folder folder;
+  expect_refused(with_policy(folder.path() / "none.toml"), HCCL_E_OPEN_FILE_FAILURE,
+                 {folder.path() / "none.toml", "No such file", "WEFT_POLICY"});
+  expect_refused(with_policy(folder.path()), HCCL_E_OPEN_FILE_FAILURE,
+                 {folder.path(), "regular file"});
+}
+
+TEST(PolicyProblems, AnUnreadableFileIsNamed) {
+  const PolicyFile policy(policy_text());
+  fs::permissions(fs::path(policy.path()).parent_path(), fs::perms(0755));
+  fs::permissions(policy.path(), fs::perms::none);
+  const auto body = [&](Rank&) {
+    const Unprivileged unprivileged;
+    HcclRootInfo root{};
+    refused(HcclGetRootInfo(&root), HCCL_E_OPEN_FILE_FAILURE, {policy.path(), "Permission denied"});
+  };
+  run_alone(body, with_policy(policy.path()));
+}
+
+TEST(PolicyProblems, AnUnknownAlgorithmAndAWrongParameterAreNamed) {
+  const PolicyFile unknown(policy_text({{"barrier", "mesh.barier"}}));
+  expect_refused(with_policy(unknown.path()), HCCL_E_NOT_FOUND,
+                 {unknown.path() + ":", "mesh.barier", "mesh.barrier"});
+  const PolicyFile other(policy_text({{"barrier", "mesh.two_shot"}}));
+  expect_refused(with_policy(other.path()), HCCL_E_PARA,
+                 {other.path() + ":", "all_reduce", "barrier"});
+  const PolicyFile limits(
+      policy_text({{"broadcast", "ring.broadcast\"\nparams = { pieces = 1000 } #"}}));
+  expect_refused(with_policy(limits.path()), HCCL_E_PARA,
+                 {limits.path() + ":", "pieces", "1000", "1..64"});
+}
+
+TEST(PolicyProblems, AnEngineThatTheTransportLacksIsNamed) {
+  const PolicyFile policy(policy_text({}, "[transport]\nengine = \"tasks\"\n"));
+  expect_refused(with_policy(policy.path()), HCCL_E_NOT_SUPPORT, {policy.path(), "tasks"});
+}
+
+TEST(PolicyProblems, AfterTheyAreRepairedTheProcessWorks) {
+  const PolicyFile policy("nonsense");
+  const auto body = [&](Rank& rank) {
+    HcclRootInfo root{};
+    refused(HcclGetRootInfo(&root), HCCL_E_PARA, {policy.path() + ":1:"});
+    policy.write(policy_text());
+    HcclComm comm = rank.join();
+    sum_once(comm);
+    ok(HcclCommDestroy(comm));
+  };
+  run_alone(body, with_policy(policy.path()));
+}
+
+TEST(Policy, OneLineChangesTheAlgorithm) {
+  const PolicyFile policy(policy_text());
+  const auto body = [&](Rank& rank) {
+    for (const std::string algorithm : {"mesh.one_shot", "mesh.two_shot", "ring.all_reduce"}) {
+      rank.sync();
+      if (rank.rank() == 0) policy.write(policy_text({{"all_reduce", algorithm}}));
+      rank.sync();
+      HcclComm comm = rank.join();
+      sum_once(comm);
+      const CallFacts facts = last_call(comm);
+      check(facts.algorithm == algorithm, facts.algorithm);
+      check(contains(facts.source, policy.path() + ":"), facts.source);
+      ok(HcclCommDestroy(comm));
+    }
+  };
+  run_ranks(2, Layout::kProcesses, body, with_policy(policy.path()));
+}
+
+TEST(Policy, RulesLookAtBytesRanksAndTypes) {
+  const PolicyFile policy(policy_text(
+      {{"all_reduce",
+        "ring.all_reduce\"\nwhen = { bytes = \"1KiB..\", type = \"int32\", ranks = 2 }\n"
+        "[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.one_shot\"\nwhen = { bytes = \"..100\" }\n"
+        "[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.two_shot"}}));
+  for (const uint32_t ranks : {2u, 3u}) {
+    const auto body = [&](Rank& rank) {
+      HcclComm comm = rank.join();
+      sum_once(comm, 25);
+      check(last_call(comm).algorithm == "mesh.one_shot", last_call(comm).algorithm);
+      sum_once(comm, 26);
+      check(last_call(comm).algorithm == "mesh.two_shot", last_call(comm).algorithm);
+      sum_once(comm, 256);
+      const std::string wanted = ranks == 2 ? "ring.all_reduce" : "mesh.two_shot";
+      check(last_call(comm).algorithm == wanted, last_call(comm).algorithm);
+      ok(HcclCommDestroy(comm));
+    };
+    run_ranks(ranks, Layout::kThreads, body, with_policy(policy.path()));
+  }
+}
+
+TEST(Policy, ADeterministicCommunicatorGetsNoAlgorithmThatSumsInAnotherOrder) {
+  const PolicyFile policy(policy_text({{"all_reduce",
+                                        "ring.all_reduce\"\nwhen = { bytes = \"1..\" }\n"
+                                        "[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.two_shot"}}));
+  const auto body = [](Rank& rank) {
+    for (const uint32_t deterministic : {0u, 1u, 2u}) {
+      HcclCommConfig config;
+      HcclCommConfigInit(&config);
+      config.hcclDeterministic = deterministic;
+      HcclComm comm = rank.join(&config);
+      sum_once(comm);
+      const std::string wanted = deterministic == 0 ? "ring.all_reduce" : "mesh.two_shot";
+      check(last_call(comm).algorithm == wanted, last_call(comm).algorithm);
+      ok(HcclCommDestroy(comm));
+    }
+  };
+  run_ranks(2, Layout::kProcesses, body, with_policy(policy.path()));
+}
+
+/// An installation of its own, with the plugins of this build but one.
+class PrefixWithout {
+ public:
+  explicit PrefixWithout(const std::string& plugin) {
+    const fs::path from = fs::path(WEFT_TEST_PREFIX) / "lib64/weft/plugins";
+    const fs::path to = folder_.path() / "lib64/weft/plugins";
+    fs::create_directories(to);
+    for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+      if (entry.path().filename() == plugin) continue;
+      fs::create_symlink(entry.path(), to / entry.path().filename());
+    }
+    fs::create_directories(folder_.path() / "etc/weft");
+    write_file(folder_.path() / "etc/weft/policy.toml", policy_text());
+  }
+  GroupOptions options() const {
+    GroupOptions options;
+    options.environment["WEFT_HOME"] = folder_.path();
+    return options;
+  }
+
+ private:
+  Folder folder_;
+};
+
+TEST(Plugins, WithoutOneEverythingThatDoesNotNameItWorks) {
+  const PrefixWithout prefix("algo-ring.so");
+  const auto body = [](Rank& rank) {
+    HcclComm comm = rank.join();
+    sum_once(comm);
+    check(last_call(comm).algorithm == "mesh.two_shot", last_call(comm).algorithm);
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(3, Layout::kProcesses, body, prefix.options());
+}
+
+TEST(Plugins, APolicyThatNamesOneThatIsNotThereIsRefused) {
+  const PrefixWithout prefix("algo-ring.so");
+  const PolicyFile policy(policy_text({{"broadcast", "ring.broadcast"}}));
+  GroupOptions options = prefix.options();
+  options.environment["WEFT_POLICY"] = policy.path();
+  // The rules are in the order of their operations: the fourth begins in line 15.
+  expect_refused(options, HCCL_E_NOT_FOUND, {policy.path() + ":17:7", "ring.broadcast"});
+}
+
+TEST(Plugins, WithoutTheTransportNothingWorksAndItIsNamed) {
+  const PrefixWithout prefix("transport-hccs-sdma.so");
+  const auto body = [](Rank&) {
+    HcclRootInfo root{};
+    check(HcclGetRootInfo(&root) == HCCL_E_NOT_FOUND, "wrong code");
+    check(contains(weft_last_error(), "hccs-sdma"), weft_last_error());
+  };
+  run_alone(body, prefix.options());
+}
+
+std::string read_file(const fs::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+TEST(Plugins, AFileThatIsNoPluginIsAWarningAndTheOthersWork) {
+  const Folder folder;
+  const fs::path wrong = folder.path() / "x.so";
+  const fs::path log = folder.path() / "log";
+  write_file(wrong, "this is text\n");
+  GroupOptions options;
+  options.environment["WEFT_PLUGIN_PATH"] = wrong;
+  const auto body = [&](Rank& rank) {
+    const int fd = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    dup2(fd, STDERR_FILENO);
+    HcclComm comm = rank.join();
+    sum_once(comm);
+    ok(HcclCommDestroy(comm));
+    check(contains(read_file(log), wrong), "no warning names the file: " + read_file(log));
+  };
+  run_ranks(2, Layout::kProcesses, body, options);
+}
+
+}  // namespace
+}  // namespace weft::test

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft bench`: every operation is right in every way of running, and the report says what was
+// done.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+
+#include "support.hpp"
+
+namespace weft::test {
+namespace {
+
+using nlohmann::json;
+
+// Short, with sizes that are no round numbers of elements.
+Words quick(const std::string& op, int ranks, const Words& more) {
+  Words words = {"bench", op, "-n", std::to_string(ranks), "--json", "--min-time", "0.005"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+json measure(const std::string& op, int ranks, const Words& more) {
+  const Outcome outcome = weft(quick(op, ranks, more));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const json document = json::parse(outcome.out, nullptr, false);
+  EXPECT_FALSE(document.is_discarded()) << outcome.out;
+  return document;
+}
+
+void expect_right(const json& document, size_t rows) {
+  ASSERT_EQ(document["results"].size(), rows) << document.dump(2);
+  EXPECT_FALSE(document.contains("error"));
+  for (const json& row : document["results"]) {
+    EXPECT_EQ(row["wrong"], 0) << row.dump(2);
+    EXPECT_GT(row["min_us"], 0);
+    EXPECT_LE(row["min_us"], row["median_us"]);
+    EXPECT_LE(row["median_us"], row["max_us"]);
+    EXPECT_GE(row["batches"], 5);
+    EXPECT_NE(row["algorithm"], "");
+  }
+}
+
+class EveryOperation : public testing::TestWithParam<std::tuple<std::string, int, bool>> {};
+
+TEST_P(EveryOperation, IsRight) {
+  const auto& [op, ranks, threads] = GetParam();
+  Words more;
+  if (op != "barrier") more = {"-b", "7", "-e", "70001", "-f", "10"};
+  if (threads) more.push_back("--threads");
+  const json document = measure(op, ranks, more);
+  expect_right(document, op == "barrier" ? 1 : 5);
+  EXPECT_EQ(document["operation"], op);
+  EXPECT_EQ(document["ranks"], ranks);
+  EXPECT_EQ(document["mode"], threads ? "threads" : "processes");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryOperation,
+                         testing::Combine(testing::Values("all_reduce", "broadcast", "all_gather",
+                                                          "reduce_scatter", "all_to_all",
+                                                          "barrier"),
+                                          testing::Values(1, 2, 3), testing::Bool()),
+                         [](const testing::TestParamInfo<EveryOperation::ParamType>& each) {
+                           return fmt::format("{}_{}_{}", std::get<0>(each.param),
+                                              std::get<1>(each.param),
+                                              std::get<2>(each.param) ? "threads" : "processes");
+                         });
+
+class EveryType : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(EveryType, IsReducedRightly) {
+  const auto& [type, op] = GetParam();
+  expect_right(measure("all_reduce", 3, {"-d", type, "-o", op, "-b", "40000", "-e", "40000"}), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryType,
+                         testing::Combine(testing::Values("int8", "int16", "int32", "int64",
+                                                          "uint8", "uint16", "uint32", "uint64",
+                                                          "fp16", "bfp16", "fp32", "fp64"),
+                                          testing::Values("sum", "prod", "max", "min")),
+                         [](const testing::TestParamInfo<EveryType::ParamType>& each) {
+                           return fmt::format("{}_{}", std::get<0>(each.param),
+                                              std::get<1>(each.param));
+                         });
+
+TEST(Bench, TypesThatCannotBeReducedCanBeMoved) {
+  for (const char* type : {"int128", "hif8", "fp8e4m3"}) {
+    expect_right(measure("all_gather", 2, {"-d", type, "-b", "1000", "-e", "1000"}), 1);
+  }
+}
+
+TEST(Bench, WorksInPlace) {
+  for (const char* op : {"all_reduce", "broadcast", "all_gather", "reduce_scatter"}) {
+    SCOPED_TRACE(op);
+    const json document = measure(op, 3, {"--in-place", "-b", "7", "-e", "70001", "-f", "100"});
+    expect_right(document, 3);
+    EXPECT_EQ(document["in_place"], true);
+  }
+}
+
+TEST(Bench, WorksOnMemoryThatPeersCannotSee) {
+  for (const char* op : {"all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all"}) {
+    SCOPED_TRACE(op);
+    const json document =
+        measure(op, 3, {"--memory", "malloc", "-b", "7", "-e", "70001", "-f", "100"});
+    expect_right(document, 3);
+    EXPECT_EQ(document["memory"], "malloc");
+  }
+}
+
+TEST(Bench, AnyRankCanBeTheRoot) {
+  const json document = measure("broadcast", 3, {"--root", "2", "-b", "1K", "-e", "1K"});
+  expect_right(document, 1);
+  EXPECT_EQ(document["root"], 2);
+}
+
+TEST(Bench, MoreRanksThanTheUsualDevices) {
+  expect_right(measure("all_reduce", 9, {"-b", "1K", "-e", "1K"}), 1);
+}
+
+TEST(Bench, SizesAreWholeBlocksAndTheColumnShowsThem) {
+  const json rows = measure("all_gather", 3, {"-b", "8", "-e", "100", "-f", "5"})["results"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["bytes"], 12);  // 8 is less than one element of each rank
+  EXPECT_EQ(rows[0]["count"], 1);
+  EXPECT_EQ(rows[1]["bytes"], 36);  // 40 rounded down
+  EXPECT_EQ(rows[1]["count"], 3);
+}
+
+TEST(Bench, BandwidthFollowsFromTimeAndBytes) {
+  const json row = measure("all_reduce", 3, {"-b", "1M", "-e", "1M"})["results"][0];
+  const double algorithm = 1048576 / row["median_us"].get<double>() / 1e3;
+  EXPECT_NEAR(row["algorithm_gbps"].get<double>(), algorithm, algorithm * 1e-6);
+  EXPECT_NEAR(row["bus_gbps"].get<double>(), algorithm * 4 / 3, algorithm * 1e-6);
+}
+
+TEST(Bench, TheNumberOfCallsCanBeGiven) {
+  const json row = measure("barrier", 2, {"--iters", "12"})["results"][0];
+  const uint64_t calls = row["calls_per_batch"].get<uint64_t>() * row["batches"].get<uint64_t>();
+  EXPECT_GE(calls, 12u);
+  EXPECT_LE(row["calls_per_batch"], 12u);
+}
+
+TEST(Bench, TheTableHasARowForEverySize) {
+  const Outcome outcome = weft({"bench", "all_reduce", "-n", "2", "-b", "8", "-e", "128", "-f", "4",
+                                "--min-time", "0.005", "--no-check"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(sorted_lines(outcome.out).size(), 2u + 1u + 3u) << outcome.out;
+  EXPECT_NE(outcome.out.find("2 processes, device memory"), std::string::npos) << outcome.out;
+}
+
+}  // namespace
+}  // namespace weft::test

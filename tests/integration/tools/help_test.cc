@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as a whole.
+#include <gtest/gtest.h>
+
+#include "support.hpp"
+
+namespace weft::test {
+namespace {
+
+TEST(Help, ListsEverySubcommand) {
+  const Outcome outcome = weft({"help"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* name : {"run", "bench", "plugins"}) {
+    EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(Help, EverySubcommandExplainsItself) {
+  for (const char* name : {"run", "bench", "plugins"}) {
+    const Outcome outcome = weft({name, "--help"});
+    EXPECT_EQ(outcome.code, 0) << name;
+    EXPECT_NE(outcome.out.find(std::string("Usage: weft ") + name), std::string::npos);
+    EXPECT_EQ(weft({"help", name}).out, outcome.out);
+  }
+}
+
+TEST(Help, UnknownSubcommandSuggestsTheNearest) {
+  const Outcome outcome = weft({"bnech"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("did you mean 'bench'?"), std::string::npos) << outcome.err;
+}
+
+TEST(Help, NoSubcommandIsAUsageError) { EXPECT_EQ(weft({}).code, 2); }
+
+struct WrongLine {
+  const char* name;
+  Words words;
+  const char* text;  // in the message
+};
+
+class WrongCommandLine : public testing::TestWithParam<WrongLine> {};
+
+TEST_P(WrongCommandLine, IsAUsageErrorThatSaysWhat) {
+  const Outcome outcome = weft(GetParam().words);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find(GetParam().text), std::string::npos) << outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongCommandLine,
+    testing::Values(
+        WrongLine{"RunWithoutRanks", {"run", "true"}, "-n is missing"},
+        WrongLine{"RunWithoutProgram", {"run", "-n", "2", "--"}, "which program?"},
+        WrongLine{"RunOfNoRanks", {"run", "-n", "0", "true"}, "'0'"},
+        WrongLine{"RunUnknownOption", {"run", "--rnaks", "2", "true"}, "did you mean '--ranks'?"},
+        WrongLine{"RunZeroTimeout", {"run", "-n", "1", "--timeout", "0", "true"}, "seconds"},
+        WrongLine{"BenchWithoutOperation", {"bench", "-n", "2"}, "which operation?"},
+        WrongLine{"BenchUnknownOperation", {"bench", "allreduce", "-n", "2"}, "'all_reduce'"},
+        WrongLine{"BenchWithoutRanks", {"bench", "barrier"}, "-n is missing"},
+        WrongLine{"BenchUnknownType", {"bench", "all_reduce", "-n", "2", "-d", "fp23"}, "-d: "},
+        WrongLine{"BenchUnknownReduction", {"bench", "all_reduce", "-n", "2", "-o", "mix"}, "max"},
+        WrongLine{"BenchBadSize", {"bench", "all_reduce", "-n", "2", "-b", "8X"}, "'8X'"},
+        WrongLine{
+            "BenchEmptyRange", {"bench", "all_reduce", "-n", "2", "-b", "8K", "-e", "8"}, "larger"},
+        WrongLine{"BenchFactorOne", {"bench", "all_reduce", "-n", "2", "-f", "1"}, "-f: "},
+        WrongLine{"BenchNoSuchRoot", {"bench", "broadcast", "-n", "2", "--root", "2"}, "rank 2"},
+        WrongLine{
+            "BenchRootOfAllReduce", {"bench", "all_reduce", "-n", "2", "--root", "1"}, "no --root"},
+        WrongLine{
+            "BenchReductionOfGather", {"bench", "all_gather", "-n", "2", "-o", "max"}, "no -o"},
+        WrongLine{"BenchUnreducibleType",
+                  {"bench", "all_reduce", "-n", "2", "-d", "int128"},
+                  "cannot be reduced"},
+        WrongLine{
+            "BenchInPlaceAllToAll", {"bench", "all_to_all", "-n", "2", "--in-place"}, "in place"},
+        WrongLine{
+            "BenchUnknownMemory", {"bench", "all_reduce", "-n", "2", "--memory", "tape"}, "'tape'"},
+        WrongLine{"BenchTwoOperations", {"bench", "barrier", "barrier", "-n", "2"}, "too many"},
+        WrongLine{"PluginsWithWord", {"plugins", "mesh"}, "too many"}),
+    [](const testing::TestParamInfo<WrongLine>& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace weft::test

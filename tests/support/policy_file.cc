@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy_file.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace weft::test {
+
+Folder::Folder() : owner_(getpid()) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) std::abort();
+  path_ = pattern;
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  if (getpid() == owner_) std::filesystem::remove_all(path_, ignored);
+}
+
+void write_file(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  stream << text;
+  stream.close();
+  if (!stream) std::abort();
+}
+
+std::string policy_text(const std::map<std::string, std::string>& use, const std::string& rest) {
+  std::map<std::string, std::string> rules = {
+      {"all_reduce", "mesh.two_shot"},   {"reduce_scatter", "mesh.reduce_scatter"},
+      {"all_gather", "mesh.all_gather"}, {"all_to_all", "mesh.all_to_all"},
+      {"broadcast", "mesh.broadcast"},   {"barrier", "mesh.barrier"}};
+  for (const auto& [op, algorithm] : use) rules[op] = algorithm;
+  std::string text = "schema = 1\n";
+  for (const auto& [op, algorithm] : rules) {
+    text += "\n[[rule]]\nop = \"" + op + "\"\nuse = \"" + algorithm + "\"\n";
+  }
+  return text + "\n" + rest;
+}
+
+}  // namespace weft::test

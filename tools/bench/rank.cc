@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/rank.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acl/acl.h"
+#include "bench/buffers.hpp"
+#include "bench/pattern.hpp"
+#include "hccl/hccl.h"
+#include "weft/comm.h"
+
+namespace weft::tools {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr Seconds kShortestBatch{100e-6};  // reading the clock must not count
+constexpr Seconds kWarmUp{2e-3};
+constexpr uint64_t kFewestBatches = 5;
+
+[[noreturn]] void fail(Team& team, uint32_t rank, const char* function, int code) {
+  const char* message = aclGetRecentErrMsg();
+  std::string_view detail = message == nullptr ? "" : message;
+  const std::string own_name = fmt::format("{}: ", function);
+  if (detail.starts_with(own_name)) detail.remove_prefix(own_name.size());
+  const bool hccl = std::strncmp(function, "Hccl", 4) == 0;
+  std::string text = fmt::format("{} failed with {}", function, code);
+  if (hccl) text += fmt::format(" ({})", HcclGetErrorString(static_cast<HcclResult>(code)));
+  if (!detail.empty()) text += fmt::format(": {}", detail);
+  team.fail(rank, text);
+}
+
+class Rank {
+ public:
+  Rank(const Spec& spec, Team& team, uint32_t rank)
+      : spec_(spec), team_(team), rank_(rank), device_(int32_t(rank % spec.devices)) {}
+
+  void join();
+  void measure(const Shape& shape);
+  void leave();
+
+ private:
+  // How many timed calls, the same on all ranks.
+  struct Plan {
+    uint64_t calls;
+    uint64_t batches;
+  };
+
+  void need(const char* function, int code) {
+    if (code != 0) fail(team_, rank_, function, code);
+  }
+  void make_patterns(const Shape& largest);
+  void make_buffers(const Shape& largest);
+  void place(const Shape& shape);
+  void prepare(const Shape& shape);
+  uint64_t wrong(const Shape& shape);
+  uint64_t wrong_barriers(const Shape& shape);
+  uint64_t checked_call(const Shape& shape);
+  HcclResult issue(const Shape& shape);
+  void call(const Shape& shape);
+  Seconds time_calls(const Shape& shape, uint64_t calls);
+  Plan plan(const Shape& shape);
+  Row row(const Shape& shape, const Plan& plan, uint64_t wrong);
+
+  const Spec& spec_;
+  Team& team_;
+  uint32_t rank_;
+  int32_t device_;
+  aclrtStream stream_ = nullptr;
+  HcclComm comm_ = nullptr;
+  std::map<uint32_t, Pattern> patterns_;  // by sender, or kReduced
+  std::optional<Buffer> first_;
+  std::optional<Buffer> second_;  // not there in place
+  // Where a call reads and writes: a buffer and an offset in bytes.
+  Buffer* send_ = nullptr;
+  Buffer* receive_ = nullptr;
+  size_t send_at_ = 0;
+  size_t receive_at_ = 0;
+};
+
+void Rank::join() {
+  need("aclrtSetDevice", aclrtSetDevice(device_));
+  need("aclrtCreateStream", aclrtCreateStream(&stream_));
+  if (rank_ == 0) need("HcclGetRootInfo", HcclGetRootInfo(&team_.root_info()));
+  team_.barrier();
+  need("HcclCommInitRootInfo",
+       HcclCommInitRootInfo(spec_.ranks, &team_.root_info(), rank_, &comm_));
+  const Shape largest = shapes(spec_).back();
+  make_patterns(largest);
+  make_buffers(largest);
+}
+
+void Rank::make_patterns(const Shape& largest) {
+  if (spec_.op == WEFT_OP_BARRIER) return;
+  patterns_.emplace(rank_, input_pattern(spec_, rank_));
+  for (const Expected& part : expected(spec_, largest, rank_)) {
+    if (patterns_.count(part.source) != 0) continue;
+    patterns_.emplace(part.source, part.source == kReduced ? reduced_pattern(spec_)
+                                                           : input_pattern(spec_, part.source));
+  }
+}
+
+void Rank::make_buffers(const Shape& largest) {
+  const Fail failed = [this](const char* function, int code) {
+    fail(team_, rank_, function, code);
+  };
+  const bool one = spec_.in_place || spec_.op == WEFT_OP_BROADCAST;
+  const size_t size = element_size(spec_);
+  first_.emplace(one ? largest.bytes : largest.send_elements * size, spec_.malloc_memory, failed);
+  if (!one) second_.emplace(largest.receive_elements * size, spec_.malloc_memory, failed);
+  send_ = &*first_;
+  receive_ = one ? &*first_ : &*second_;
+}
+
+// In place, the smaller buffer is the rank's own block of the larger one.
+void Rank::place(const Shape& shape) {
+  if (!spec_.in_place) return;
+  const size_t own = rank_ * shape.count * element_size(spec_);
+  if (spec_.op == WEFT_OP_ALL_GATHER) send_at_ = own;
+  if (spec_.op == WEFT_OP_REDUCE_SCATTER) receive_at_ = own;
+}
+
+void Rank::prepare(const Shape& shape) {
+  // The input comes second: in place it covers some of the output.
+  receive_->poison(receive_at_, shape.receive_elements * element_size(spec_));
+  if (spec_.op == WEFT_OP_BROADCAST && rank_ != spec_.root) return;
+  send_->put(patterns_.at(rank_), 0, send_at_, shape.send_elements);
+}
+
+uint64_t Rank::wrong(const Shape& shape) {
+  uint64_t wrong = 0;
+  for (const Expected& part : expected(spec_, shape, rank_)) {
+    wrong += receive_->mismatches(patterns_.at(part.source), part.first,
+                                  receive_at_ + part.at * element_size(spec_), part.count);
+  }
+  return wrong;
+}
+
+// Barriers that some rank left before another had entered.
+uint64_t Rank::wrong_barriers(const Shape& shape) {
+  constexpr int kRounds = 16;
+  uint64_t wrong = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    const uint64_t round = team_.entered(rank_).fetch_add(1) + 1;
+    call(shape);
+    for (uint32_t peer = 0; peer < spec_.ranks; ++peer) {
+      wrong += team_.entered(peer).load() < round ? 1 : 0;
+    }
+  }
+  return wrong;
+}
+
+uint64_t Rank::checked_call(const Shape& shape) {
+  if (spec_.op == WEFT_OP_BARRIER) return wrong_barriers(shape);
+  prepare(shape);
+  call(shape);
+  return wrong(shape);
+}
+
+HcclResult Rank::issue(const Shape& shape) {
+  void* send = send_->data() + send_at_;
+  void* receive = receive_->data() + receive_at_;
+  const uint64_t count = shape.count;
+  switch (spec_.op) {
+    case WEFT_OP_ALL_REDUCE:
+      return HcclAllReduce(send, receive, count, spec_.type, spec_.reduce_op, comm_, stream_);
+    case WEFT_OP_BROADCAST:
+      return HcclBroadcast(receive, count, spec_.type, spec_.root, comm_, stream_);
+    case WEFT_OP_ALL_GATHER:
+      return HcclAllGather(send, receive, count, spec_.type, comm_, stream_);
+    case WEFT_OP_REDUCE_SCATTER:
+      return HcclReduceScatter(send, receive, count, spec_.type, spec_.reduce_op, comm_, stream_);
+    case WEFT_OP_ALL_TO_ALL:
+      return HcclAlltoAll(send, count, spec_.type, receive, count, spec_.type, comm_, stream_);
+    default:
+      return HcclBarrier(comm_, stream_);
+  }
+}
+
+constexpr const char* function_name(uint32_t op) {
+  constexpr const char* kNames[WEFT_OP_COUNT] = {"",
+                                                 "HcclAllReduce",
+                                                 "HcclBroadcast",
+                                                 "HcclAllGather",
+                                                 "HcclReduceScatter",
+                                                 "HcclAlltoAll",
+                                                 "HcclBarrier"};
+  return kNames[op];
+}
+
+void Rank::call(const Shape& shape) {
+  const HcclResult result = issue(shape);
+  if (result != HCCL_SUCCESS) fail(team_, rank_, function_name(spec_.op), result);
+  const aclError error = aclrtSynchronizeStream(stream_);
+  if (error != ACL_SUCCESS) fail(team_, rank_, "aclrtSynchronizeStream", error);
+}
+
+Seconds Rank::time_calls(const Shape& shape, uint64_t calls) {
+  team_.barrier();
+  const auto start = std::chrono::steady_clock::now();
+  for (uint64_t i = 0; i < calls; ++i) call(shape);
+  return std::chrono::steady_clock::now() - start;
+}
+
+// Warms up until a call's time is known well enough.
+Rank::Plan Rank::plan(const Shape& shape) {
+  call(shape);
+  uint64_t calls = 1;
+  double took = team_.largest(rank_, time_calls(shape, calls).count());
+  while (took < kWarmUp.count()) {
+    calls *= 4;
+    took = team_.largest(rank_, time_calls(shape, calls).count());
+  }
+  const double each = took / double(calls);
+  Plan plan{};
+  plan.calls = std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBatch.count() / each)));
+  if (spec_.iterations == 0) {
+    const double wanted = std::ceil(Seconds(spec_.min_time).count() / each);
+    plan.calls = std::max(plan.calls, uint64_t(wanted) / Team::kMostBatches);
+    const double batches = wanted / double(plan.calls);
+    plan.batches =
+        uint64_t(std::clamp(batches, double(kFewestBatches), double(Team::kMostBatches)));
+    return plan;
+  }
+  plan.calls = std::max(std::min(plan.calls, spec_.iterations),
+                        (spec_.iterations + Team::kMostBatches - 1) / Team::kMostBatches);
+  plan.batches = (spec_.iterations + plan.calls - 1) / plan.calls;
+  return plan;
+}
+
+void Rank::measure(const Shape& shape) {
+  place(shape);
+  uint64_t bad = spec_.check ? checked_call(shape) : 0;
+  const Plan timed = plan(shape);
+  // In place, the timed calls consume their own results: their data means nothing.
+  const bool keeps_input = !spec_.in_place && spec_.op != WEFT_OP_BARRIER;
+  if (spec_.check && keeps_input) prepare(shape);
+  for (uint64_t batch = 0; batch < timed.batches; ++batch) {
+    team_.batch_time(rank_, batch) = time_calls(shape, timed.calls).count();
+  }
+  if (spec_.check) bad += keeps_input ? wrong(shape) : checked_call(shape);
+  const uint64_t all_bad = team_.sum(rank_, bad);
+  if (rank_ == 0) team_.tell(rank_, row(shape, timed, all_bad));
+  team_.barrier();  // rank 0 has read the times
+}
+
+Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
+  std::vector<double> times(timed.batches);
+  for (uint64_t batch = 0; batch < timed.batches; ++batch) {
+    for (uint32_t rank = 0; rank < spec_.ranks; ++rank) {
+      times[batch] = std::max(times[batch], team_.batch_time(rank, batch));
+    }
+  }
+  std::sort(times.begin(), times.end());
+  const double scale = 1e6 / double(timed.calls);
+  const size_t middle = times.size() / 2;
+  const double median =
+      times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+
+  weft_call_info info{};
+  info.head = WEFT_HEAD(weft_call_info);
+  need("weft_comm_last_call", weft_comm_last_call(comm_, &info));
+  Row row{};
+  row.shape = shape;
+  std::memcpy(row.algorithm, info.algorithm, sizeof row.algorithm);
+  std::memcpy(row.source, info.source, sizeof row.source);
+  row.calls = timed.calls;
+  row.batches = timed.batches;
+  row.min_us = times.front() * scale;
+  row.median_us = median * scale;
+  row.max_us = times.back() * scale;
+  row.wrong = wrong;
+  return row;
+}
+
+void Rank::leave() {
+  team_.barrier();
+  need("HcclCommDestroy", HcclCommDestroy(comm_));
+  first_.reset();
+  second_.reset();
+  need("aclrtDestroyStream", aclrtDestroyStream(stream_));
+  need("aclrtResetDevice", aclrtResetDevice(device_));
+}
+
+}  // namespace
+
+void run_rank(const Spec& spec, Team& team, uint32_t rank) {
+  Rank self(spec, team, rank);
+  self.join();
+  for (const Shape& shape : shapes(spec)) self.measure(shape);
+  self.leave();
+}
+
+void open_runtime(Team& team, uint32_t rank) {
+  const aclError error = aclInit(nullptr);
+  if (error != ACL_SUCCESS) fail(team, rank, "aclInit", error);
+}
+
+void close_runtime(Team& team, uint32_t rank) {
+  const aclError error = aclFinalize();
+  if (error != ACL_SUCCESS) fail(team, rank, "aclFinalize", error);
+}
+
+}  // namespace weft::tools

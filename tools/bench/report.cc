@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/report.hpp"
+
+#include <fmt/core.h>
+#include <sched.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/names.hpp"
+#include "base/op_names.hpp"
+
+namespace weft::tools {
+namespace {
+
+// Processors this program may use.
+int cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown processor";
+}
+
+std::string_view type_column(const Spec& spec) {
+  return spec.op == WEFT_OP_BARRIER ? "-" : type_name(spec.type);
+}
+
+std::string_view op_column(const Spec& spec) {
+  return is_reduction(spec.op) ? op_name(spec.reduce_op) : "-";
+}
+
+// 10^9 bytes a second.
+double bandwidth(const Row& row) { return double(row.shape.bytes) / (row.median_us * 1e3); }
+
+}  // namespace
+
+Report::Report(const Spec& spec, bool json) : spec_(spec), json_(json) {}
+
+void Report::begin() {
+  if (json_) return;
+  fmt::print("# {}: {} {}, {} memory{}, on {} cores ({})\n", operation_name(spec_.op), spec_.ranks,
+             spec_.threads ? "threads" : "processes", spec_.malloc_memory ? "malloc" : "device",
+             spec_.in_place ? ", in place" : "", cores(), processor());
+  fmt::print(
+      "# time of one call on the slowest rank, over batches of calls; GB/s = 10^9 bytes/s\n");
+  fmt::print("{:>10} {:>10} {:>7} {:>4}  {:<18} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7}\n", "bytes",
+             "count", "type", "op", "algorithm", "min us", "median us", "max us", "GB/s",
+             "bus GB/s", "wrong");
+  std::fflush(stdout);
+}
+
+void Report::add(const Row& row) {
+  rows_.push_back(row);
+  wrong_ += row.wrong;
+  if (json_) return;
+  fmt::print(
+      "{:>10} {:>10} {:>7} {:>4}  {:<18} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}\n",
+      row.shape.bytes, row.shape.count, type_column(spec_), op_column(spec_), row.algorithm,
+      row.min_us, row.median_us, row.max_us, bandwidth(row), bandwidth(row) * bus_factor(spec_),
+      spec_.check ? std::to_string(row.wrong) : "-");
+  std::fflush(stdout);
+}
+
+void Report::end(const std::string& error) {
+  if (json_) print_json(error);
+}
+
+void Report::print_json(const std::string& error) const {
+  auto results = nlohmann::ordered_json::array();
+  for (const Row& row : rows_) {
+    nlohmann::ordered_json result = {{"bytes", row.shape.bytes},
+                                     {"count", row.shape.count},
+                                     {"type", type_column(spec_)},
+                                     {"op", op_column(spec_)},
+                                     {"algorithm", row.algorithm},
+                                     {"source", row.source},
+                                     {"calls_per_batch", row.calls},
+                                     {"batches", row.batches},
+                                     {"min_us", row.min_us},
+                                     {"median_us", row.median_us},
+                                     {"max_us", row.max_us},
+                                     {"algorithm_gbps", bandwidth(row)},
+                                     {"bus_gbps", bandwidth(row) * bus_factor(spec_)},
+                                     {"wrong", nullptr}};
+    if (spec_.check) result["wrong"] = row.wrong;
+    results.push_back(result);
+  }
+  nlohmann::ordered_json document = {{"operation", operation_name(spec_.op)},
+                                     {"ranks", spec_.ranks},
+                                     {"mode", spec_.threads ? "threads" : "processes"},
+                                     {"memory", spec_.malloc_memory ? "malloc" : "device"},
+                                     {"in_place", spec_.in_place},
+                                     {"machine", {{"cores", cores()}, {"model", processor()}}},
+                                     {"results", results}};
+  if (spec_.op == WEFT_OP_BROADCAST) document["root"] = spec_.root;
+  if (!error.empty()) document["error"] = error;
+  fmt::print("{}\n", document.dump(2));
+}
+
+}  // namespace weft::tools

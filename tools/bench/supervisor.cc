@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/supervisor.hpp"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/rank.hpp"
+#include "bench/team.hpp"
+#include "command.hpp"
+#include "process.hpp"
+
+namespace weft::tools {
+namespace {
+
+// A death also makes other ranks fail, and their complaint may be here first.
+constexpr auto kHearOthers = std::chrono::milliseconds(200);
+
+[[noreturn]] void be_process(const Spec& spec, Team& team, uint32_t rank) {
+  open_runtime(team, rank);
+  if (spec.threads) {
+    std::vector<std::thread> others;
+    for (uint32_t each = 1; each < spec.ranks; ++each) {
+      others.emplace_back([&spec, &team, each] { run_rank(spec, team, each); });
+    }
+    run_rank(spec, team, 0);
+    for (std::thread& each : others) each.join();
+  } else {
+    run_rank(spec, team, rank);
+  }
+  close_runtime(team, rank);
+  _exit(kOk);
+}
+
+class Supervisor {
+ public:
+  Supervisor(const Spec& spec, Report& report)
+      : spec_(spec), report_(report), team_(spec.ranks), stalled_at_(Clock::now() + spec.timeout) {}
+  ~Supervisor() { end_all(); }
+
+  int run();
+
+ private:
+  struct Process {
+    pid_t pid;
+    bool alive;
+  };
+
+  void wait_for_events();
+  void take_messages();
+  void take_ends();
+  void take_signals();
+  void end_all();
+  std::string who(size_t process) const;
+
+  const Spec& spec_;
+  Report& report_;
+  Team team_;
+  Signals signals_;
+  std::vector<Process> processes_;
+  Clock::time_point stalled_at_;
+  int interrupted_by_ = 0;
+  std::optional<std::string> death_;      // the cause, if there is one
+  std::optional<std::string> complaint_;  // the first, if there is one
+  Clock::time_point conclude_at_;         // once there is a complaint
+};
+
+int Supervisor::run() {
+  std::fflush(nullptr);  // children must not write it again
+  const uint32_t count = spec_.threads ? 1 : spec_.ranks;
+  for (uint32_t rank = 0; rank < count; ++rank) {
+    const pid_t pid = fork_child();
+    if (pid == 0) be_process(spec_, team_, rank);
+    processes_.push_back({pid, true});
+  }
+  const auto alive = [](const Process& each) { return each.alive; };
+  while (std::any_of(processes_.begin(), processes_.end(), alive)) {
+    wait_for_events();
+    take_signals();
+    take_ends();
+    take_messages();
+    if (interrupted_by_ != 0) return 128 + interrupted_by_;
+    if (death_) throw Failure(*death_);
+    if (complaint_ && Clock::now() >= conclude_at_) break;
+    if (Clock::now() >= stalled_at_) {
+      throw Failure(fmt::format("no progress for {} s: all ranks were ended",
+                                std::chrono::duration<double>(spec_.timeout).count()));
+    }
+  }
+  take_messages();
+  if (complaint_) throw Failure(*complaint_);
+  return 0;
+}
+
+void Supervisor::wait_for_events() {
+  pollfd asked[] = {{signals_.fd(), POLLIN, 0}, {team_.messages(), POLLIN, 0}};
+  poll(asked, 2, poll_timeout(complaint_ ? conclude_at_ : stalled_at_));
+}
+
+void Supervisor::take_signals() {
+  for (int signal; (signal = signals_.next()) != 0;) {
+    if (signal != SIGCHLD) interrupted_by_ = signal;
+  }
+}
+
+std::string Supervisor::who(size_t process) const {
+  return spec_.threads ? "the process of all ranks" : fmt::format("rank {}", process);
+}
+
+void Supervisor::take_ends() {
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    Process& process = processes_[i];
+    if (!process.alive) continue;
+    const std::optional<int> status = peek_end(process.pid);
+    if (!status) continue;
+    reap(process.pid);
+    process.alive = false;
+    take_messages();  // a rank that complains does so before it ends with kFailed
+    const bool explained = *status == 0 || (complaint_ && exit_code(*status) == kFailed);
+    if (!explained && !death_) death_ = fmt::format("{} {}", who(i), describe_status(*status));
+  }
+}
+
+void Supervisor::take_messages() {
+  for (Message message; team_.next_message(&message);) {
+    stalled_at_ = Clock::now() + spec_.timeout;
+    if (message.kind == Message::kRow) {
+      report_.add(message.row);
+    } else if (!complaint_) {
+      complaint_ = fmt::format("rank {}: {}", message.rank, message.text);
+      conclude_at_ = Clock::now() + kHearOthers;
+    }
+  }
+}
+
+void Supervisor::end_all() {
+  for (const Process& each : processes_) {
+    if (each.alive) kill(each.pid, SIGKILL);
+  }
+  for (Process& each : processes_) {
+    if (each.alive) reap(each.pid);
+    each.alive = false;
+  }
+}
+
+}  // namespace
+
+int supervise(const Spec& spec, Report& report) { return Supervisor(spec, report).run(); }
+
+}  // namespace weft::tools

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of one bench share, whether they are processes or threads: a barrier, numbers, the
+// root info, and a pipe to the supervisor. It needs neither HCCL nor ACL, so it can judge them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "bench/spec.hpp"
+#include "hccl/hccl_types.h"
+#include "process.hpp"
+
+namespace weft::tools {
+
+/// One finished row.
+struct Row {
+  Shape shape;
+  char algorithm[64];
+  char source[256];
+  uint64_t calls;  // of one batch
+  uint64_t batches;
+  double min_us;  // of one call; over batches, of the slowest rank
+  double median_us;
+  double max_us;
+  uint64_t wrong;  // elements, all ranks
+};
+
+/// What a rank tells the supervisor.
+struct Message {
+  enum Kind : uint32_t { kRow, kFailure };
+  Kind kind;
+  uint32_t rank;
+  Row row;
+  char text[1024];
+};
+// A pipe takes up to PIPE_BUF = 4096 bytes in one piece.
+static_assert(sizeof(Message) <= 4096);
+
+class Team {
+ public:
+  static constexpr uint64_t kMostBatches = 1024;
+
+  /// Makes memory that children share. Throws Failure.
+  explicit Team(uint32_t ranks);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // For the ranks. All but tell() and fail() are collective and block without a deadline: the
+  // supervisor ends processes that wait for one that failed.
+
+  /// Gives the processor away while it waits.
+  void barrier();
+  double largest(uint32_t rank, double value);
+  uint64_t sum(uint32_t rank, uint64_t value);
+  /// Seconds that a batch took on a rank; to be read by others after a barrier.
+  double& batch_time(uint32_t rank, uint64_t batch);
+  /// Written by rank 0, read by others after a barrier.
+  HcclRootInfo& root_info();
+  /// How many barriers under test this rank has entered.
+  std::atomic<uint64_t>& entered(uint32_t rank);
+
+  void tell(uint32_t rank, const Row& row);
+  /// Reports the failure and ends this process.
+  [[noreturn]] void fail(uint32_t rank, std::string_view text);
+
+  // For the supervisor.
+
+  /// Readable when there is a message.
+  int messages() const { return pipe_.read.get(); }
+  bool next_message(Message* message);
+
+ private:
+  struct Shared;
+  struct Slot;
+  Slot& slot(uint32_t rank);
+  void send(const Message& message);
+
+  uint32_t ranks_;
+  Shared* shared_;
+  size_t bytes_;
+  Pipe pipe_;
+};
+
+}  // namespace weft::tools

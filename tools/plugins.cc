@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft plugins`: lists the plugins that a program would find, and why some are refused.
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/op_names.hpp"
+#include "command.hpp"
+#include "config/policy.hpp"
+#include "options.hpp"
+#include "plugin/registry.hpp"
+
+namespace weft::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kUsageLine = "weft plugins [options]";
+constexpr const char* kAbout =
+    R"(Lists the plugins that a program on this machine would load: those of the installation, of
+WEFT_PLUGIN_PATH (folders or files, separated by ':') and of the policy's paths, as the library
+itself loads them.
+
+Exit code: 0 if all can be used; 1 if one is refused, or a path or the policy is wrong.)";
+
+// Loads from everywhere; what is wrong is reported, and the rest is still loaded.
+class Finder {
+ public:
+  void load(const fs::path& path) {
+    attempt([&] { registry_.load(path); });
+  }
+  void load_usual_places();
+
+  const plugin::Registry& registry() const { return registry_; }
+  bool failed() const { return failed_; }
+
+ private:
+  template <typename Action>
+  void attempt(Action action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      failed_ = true;
+      fmt::print(stderr, "weft plugins: {}\n", error.what());
+    }
+  }
+
+  plugin::Registry registry_;
+  bool failed_ = false;
+};
+
+void Finder::load_usual_places() {
+  attempt([&] { registry_.load(plugin::default_folder()); });
+  const char* variable = std::getenv("WEFT_PLUGIN_PATH");
+  std::istringstream paths(variable == nullptr ? "" : variable);
+  for (std::string path; std::getline(paths, path, ':');) {
+    if (!path.empty()) load(path);
+  }
+  attempt([&] {
+    const config::Policy policy = config::Policy::load(config::Policy::default_file());
+    for (const fs::path& path : policy.settings().plugin_paths) load(path);
+  });
+}
+
+std::string_view kind_name(uint32_t kind) {
+  switch (kind) {
+    case WEFT_KIND_ALGORITHMS:
+      return "algorithms";
+    case WEFT_KIND_TRANSPORT:
+      return "transport";
+    case WEFT_KIND_MEMORY:
+      return "memory";
+    default:
+      return "plugin";
+  }
+}
+
+void print_algorithm(const plugin::Algorithm& algorithm) {
+  const weft_algorithm& table = algorithm.table;
+  std::string ranks = fmt::format("{} ranks or more", table.min_ranks);
+  if (table.max_ranks != 0) ranks = fmt::format("{} to {} ranks", table.min_ranks, table.max_ranks);
+  fmt::print("    {}: {}, {}{}\n      {}\n", algorithm.name, operation_name(table.op), ranks,
+             (table.flags & WEFT_ALGORITHM_RANK_ORDER) != 0 ? ", in rank order" : "",
+             algorithm.summary);
+  for (const plugin::Param& param : algorithm.params) {
+    fmt::print("      {} = {} ({} to {}): {}\n", param.name, param.def, param.min, param.max,
+               param.help);
+  }
+}
+
+void print_offers(const plugin::Plugin& found, const plugin::Registry& registry, bool verbose) {
+  if (!verbose) {
+    std::string all;
+    for (const std::string& offer : found.offers) all += (all.empty() ? "" : " ") + offer;
+    fmt::print("  offers {}\n", all.empty() ? "nothing" : all);
+    return;
+  }
+  fmt::print("  {}\n  offers\n", found.summary);
+  for (const std::string& offer : found.offers) {
+    if (const plugin::Algorithm* algorithm = registry.find_algorithm(offer)) {
+      print_algorithm(*algorithm);
+    } else {
+      fmt::print("    {}\n", offer);
+    }
+  }
+}
+
+void print_plugin(const plugin::Plugin& found, const plugin::Registry& registry, bool verbose) {
+  const std::string name = found.name.empty() ? found.path.filename().string() : found.name;
+  if (!found.refusal.empty()) {
+    fmt::print("{}: REFUSED\n  {}\n  {}\n", name, found.path.string(), found.refusal);
+    return;
+  }
+  fmt::print("{} {}: {}, ABI {}.{}\n  {}\n", name, found.version, kind_name(found.kind),
+             found.abi_major, found.abi_minor, found.path.string());
+  print_offers(found, registry, verbose);
+}
+
+}  // namespace
+
+int plugins_command(const Words& words) {
+  bool verbose = false;
+  std::vector<std::string> more;
+  Options options(kUsageLine, kAbout);
+  options.flag("verbose,v", "also what each algorithm does and its parameters", verbose);
+  options.list("path", "PATH", "look in this folder, or at this file, too",
+               [&](const std::string& path) { more.push_back(path); });
+  if (!options.parse(words)) return kOk;
+  if (!options.words().empty()) {
+    throw UsageError(fmt::format("'{}' is one word too many", options.words()[0]));
+  }
+  // The list itself says what is wrong; WEFT_LOG still has the last word.
+  setenv("WEFT_LOG", "error", 0);
+
+  Finder finder;
+  finder.load_usual_places();
+  for (const std::string& path : more) finder.load(path);
+  bool refused = false;
+  for (const plugin::Plugin& found : finder.registry().plugins()) {
+    print_plugin(found, finder.registry(), verbose);
+    refused = refused || !found.refusal.empty();
+  }
+  if (finder.registry().plugins().empty()) fmt::print("no plugins found\n");
+  return refused || finder.failed() ? kFailed : kOk;
+}
+
+}  // namespace weft::tools

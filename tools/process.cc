@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "command.hpp"
+
+namespace weft::tools {
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  throw Failure(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+void ordinary_signals() {
+  const sigset_t set = watched_signals();
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
+}
+
+}  // namespace
+
+void Fd::reset() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+Pipe make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+void set_nonblocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+Signals::Signals() {
+  const sigset_t set = watched_signals();
+  // An inherited "ignore" would make children vanish without a status.
+  std::signal(SIGCHLD, SIG_DFL);
+  std::signal(SIGPIPE, SIG_IGN);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd_) fail("cannot watch signals");
+}
+
+int Signals::next() {
+  signalfd_siginfo info{};
+  return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+pid_t fork_child() {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) fail("cannot start a process");
+  if (child > 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(128 + SIGKILL);  // it ended before prctl()
+  ordinary_signals();
+  return 0;
+}
+
+std::optional<int> peek_end(pid_t child) {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0) {
+    return std::nullopt;
+  }
+  return info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status);
+}
+
+void reap(pid_t child) {
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::string describe_status(int status) {
+  if (WIFEXITED(status)) return fmt::format("exited with code {}", WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  return fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
+}
+
+int exit_code(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int poll_timeout(Clock::time_point when) {
+  constexpr int64_t kLongest = 3'600'000;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, kLongest));
+}
+
+}  // namespace weft::tools
