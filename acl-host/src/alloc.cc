@@ -150,7 +150,7 @@ aclError aclrtFree(void* devPtr) {
   if (devPtr == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "%s: devPtr is NULL", kWhere);
   return guarded(kWhere, [&]() -> aclError {
     Heap* heap = find_heap(devPtr);
-    if (heap != nullptr && heap->free(devPtr)) return ACL_SUCCESS;
+    if (heap != nullptr && heap->release(devPtr)) return ACL_SUCCESS;
     return refuse_free(devPtr, kWhere);
   });
 }

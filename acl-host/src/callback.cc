@@ -75,7 +75,8 @@ void push(CallQueue& queue, const Call& call) {
   queue.changed.notify_one();
 }
 
-void serve_context(const SharedQueue& queue) {
+void serve_context(Context* context, const SharedQueue& queue) {
+  bind_context(*context);
   std::unique_lock lock(queue->mutex);
   for (;;) {
     queue->changed.wait(lock, [&] { return queue->ended || !queue->calls.empty(); });
@@ -90,13 +91,13 @@ void serve_context(const SharedQueue& queue) {
 }
 
 // The queue of the context's own thread, which is started with the first call.
-SharedQueue context_queue(const Context* context) {
+SharedQueue context_queue(Context* context) {
   Threads& all = threads();
   const std::lock_guard lock(all.mutex);
   SharedQueue& queue = all.of_contexts[context];
   if (queue == nullptr) {
     auto made = std::make_shared<CallQueue>();
-    std::thread(serve_context, made).detach();
+    std::thread(serve_context, context, made).detach();
     queue = std::move(made);
   }
   return queue;

@@ -26,6 +26,7 @@ aclError no_context(const char* where) noexcept {
 
 aclError reset_device(int32_t device, bool force, const char* where) noexcept {
   if (const aclError error = check_device(device, where)) return error;
+  if (const aclError error = refuse_in_host_function(where)) return error;
   Device& state = device_at(device);
   Context* ended = nullptr;
   {
@@ -174,6 +175,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 "aclrtResetDevice",
                 found->device);
   }
+  if (const aclError error = refuse_in_host_function("aclrtDestroyContext")) return error;
   destroy_context(*found);
   return ACL_SUCCESS;
 }

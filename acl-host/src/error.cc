@@ -39,6 +39,12 @@ Texts& thread_texts() {
   return texts;
 }
 
+// What aclGetRecentErrMsg returned last on this thread.
+std::string& returned_text() {
+  thread_local std::string text;
+  return text;
+}
+
 // Calls f with the store in use.
 template <class F>
 void with_texts(F&& f) {
@@ -102,7 +108,7 @@ using namespace weft::acl;
 
 const char* aclGetRecentErrMsg() {
   try {
-    thread_local std::string result;
+    std::string& result = returned_text();
     result.clear();
     with_texts([&](Texts& texts) {
       for (const std::string& text : texts) {

@@ -117,18 +117,25 @@ aclError create(aclrtEvent* output, uint32_t flags, EventForm form, const char* 
   return ACL_SUCCESS;
 }
 
-aclError find_event(aclrtEvent handle, const char* where, Event** event) noexcept {
-  if (handle == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "%s: event is NULL", where);
-  *event = g_events.find(handle);
-  if (*event != nullptr) return ACL_SUCCESS;
-  return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is no event, or it was destroyed", where,
-              handle);
+// The event behind a handle; nullptr after reporting why not.
+Event* find_event(aclrtEvent handle, const char* where, aclError* error) noexcept {
+  if (handle == nullptr) {
+    *error = fail(ACL_ERROR_INVALID_PARAM, "%s: event is NULL", where);
+    return nullptr;
+  }
+  Event* event = g_events.find(handle);
+  if (event == nullptr) {
+    *error =
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is no event, or it was destroyed", where, handle);
+  }
+  return event;
 }
 
 aclError record(aclrtEvent handle, aclrtStream stream_handle, const char* where) noexcept {
-  Event* event = nullptr;
+  aclError event_error = ACL_SUCCESS;
+  Event* event = find_event(handle, where, &event_error);
+  if (event == nullptr) return event_error;
   Stream* stream = nullptr;
-  if (const aclError error = find_event(handle, where, &event)) return error;
   if (const aclError error = find_own_stream(stream_handle, where, &stream)) return error;
   uint64_t position = 0;
   uint64_t number = 0;
@@ -175,9 +182,10 @@ aclError no_sync(const char* where) noexcept {
 
 aclError stream_wait(aclrtStream stream_handle, aclrtEvent handle, uint32_t timeout_s,
                      const char* where) noexcept {
-  Event* event = nullptr;
+  aclError event_error = ACL_SUCCESS;
+  Event* event = find_event(handle, where, &event_error);
+  if (event == nullptr) return event_error;
   Stream* stream = nullptr;
-  if (const aclError error = find_event(handle, where, &event)) return error;
   if (const aclError error = find_own_stream(stream_handle, where, &stream)) return error;
   Wait wait{};
   {
@@ -218,8 +226,9 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-  Event* found = nullptr;
-  if (const aclError error = find_event(event, "aclrtDestroyEvent", &found)) return error;
+  aclError event_error = ACL_SUCCESS;
+  Event* found = find_event(event, "aclrtDestroyEvent", &event_error);
+  if (found == nullptr) return event_error;
   {
     const std::lock_guard lock(found->mutex);
     if (found->form != EventForm::kEx) device_at(found->device).events.fetch_sub(1);
@@ -267,9 +276,10 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
   constexpr const char* kWhere = "aclrtResetEvent";
-  Event* found = nullptr;
+  aclError event_error = ACL_SUCCESS;
+  Event* found = find_event(event, kWhere, &event_error);
+  if (found == nullptr) return event_error;
   Stream* target = nullptr;
-  if (const aclError error = find_event(event, kWhere, &found)) return error;
   if (const aclError error = find_own_stream(stream, kWhere, &target)) return error;
   Clear clear{found, 0};
   {

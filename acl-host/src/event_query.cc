@@ -50,10 +50,7 @@ aclError synchronise(aclrtEvent handle, Deadline deadline, const char* where) no
                 "%s: the host cannot wait for an ACL_EVENT_EXTERNAL event", where);
   }
   if (!state.recorded || state.complete) return ACL_SUCCESS;
-  if (t_thread.in_host_function) {
-    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "%s: called from a host function, which must not wait; wait outside of it", where);
-  }
+  if (const aclError error = refuse_in_host_function(where)) return error;
   if (reach(*state.record.stream, state.record.position, deadline)) return ACL_SUCCESS;
   return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
               "%s: stream %d has not reached the event in time; it keeps running", where,

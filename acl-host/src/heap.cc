@@ -148,7 +148,7 @@ void* Heap::allocate(size_t size) {
   return reinterpret_cast<void*>(base_ + offset);
 }
 
-bool Heap::free(void* block) {
+bool Heap::release(void* block) {
   const size_t offset = reinterpret_cast<uintptr_t>(block) - base_;
   size_t size = 0;
   {

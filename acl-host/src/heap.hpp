@@ -35,7 +35,7 @@ class Heap {
 
   /// Frees the block that starts at `block`; false if there is none. The pages of big blocks go
   /// back to the host.
-  bool free(void* block);
+  bool release(void* block);
 
   /// The allocated block that contains the address; an empty range if there is none.
   Range block_of(const void* address) const;

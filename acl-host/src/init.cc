@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start and end of ACL, versions, and the name of the SoC.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -180,10 +181,10 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion* ve
     return fail(ACL_ERROR_INVALID_PARAM, "%s: package %d does not exist", kWhere, name);
   }
   *version = aclCANNPackageVersion{};
-  std::strcpy(version->version, kVersion);
-  std::strcpy(version->majorVersion, "9");
-  std::strcpy(version->minorVersion, "1");
-  std::strcpy(version->releaseVersion, "0");
+  std::snprintf(version->version, sizeof version->version, "%s", kVersion);
+  std::snprintf(version->majorVersion, sizeof version->majorVersion, "%d", kMajor);
+  std::snprintf(version->minorVersion, sizeof version->minorVersion, "%d", kMinor);
+  std::snprintf(version->releaseVersion, sizeof version->releaseVersion, "%d", kRelease);
   return ACL_SUCCESS;
 }
 
@@ -191,7 +192,7 @@ aclError aclsysGetVersionStr(char* pkgName, char* versionStr) {
   if (const aclError error = check_package(pkgName, versionStr, "aclsysGetVersionStr")) {
     return error;
   }
-  std::strcpy(versionStr, kVersion);
+  std::snprintf(versionStr, ACL_PKG_VERSION_MAX_SIZE, "%s", kVersion);
   return ACL_SUCCESS;
 }
 

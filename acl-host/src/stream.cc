@@ -258,6 +258,13 @@ void help_others(const Stream* mine) noexcept {
   });
 }
 
+aclError refuse_in_host_function(const char* where) noexcept {
+  if (!t_thread.in_host_function) return ACL_SUCCESS;
+  return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "%s: called from a host function, which must not wait for streams; call it elsewhere",
+              where);
+}
+
 aclError take_fault(Stream& stream) noexcept {
   if (stream.fault.load(std::memory_order_acquire) == 0) return ACL_SUCCESS;
   char text[sizeof stream.fault_text];

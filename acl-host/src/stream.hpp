@@ -152,6 +152,9 @@ bool help(Stream& stream, Progress* progress) noexcept;
 /// One try on every stream but `mine` that has tasks and that nobody attends to.
 void help_others(const Stream* mine) noexcept;
 
+/// Reports, in the name of `where`, that a host function must not wait, if one runs on this thread.
+aclError refuse_in_host_function(const char* where) noexcept;
+
 /// Takes the stream's fault: stores its text for the calling thread and returns its code, once.
 aclError take_fault(Stream& stream) noexcept;
 

@@ -15,14 +15,6 @@ constexpr uint32_t kKnownFlags = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC |
 constexpr uint32_t kUnfollowed =
     ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
 
-aclError check_waiting(const char* where) noexcept {
-  if (!t_thread.in_host_function) return ACL_SUCCESS;
-  return fail(
-      ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-      "%s: called from a host function, which must not wait for streams; wait outside of it",
-      where);
-}
-
 aclError check_timeout(int32_t timeout, const char* where) noexcept {
   if (timeout == -1 || timeout > 0) return ACL_SUCCESS;
   return fail(ACL_ERROR_RT_PARAM_INVALID,
@@ -32,7 +24,7 @@ aclError check_timeout(int32_t timeout, const char* where) noexcept {
 
 aclError synchronise(Stream& stream, Deadline deadline, const char* where) noexcept {
   if ((stream.flags & kUnfollowed) != 0) return ACL_SUCCESS;
-  if (const aclError error = check_waiting(where)) return error;
+  if (const aclError error = refuse_in_host_function(where)) return error;
   if (!reach(stream, stream.tail.load(std::memory_order_acquire), deadline)) {
     return fail(
         ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
@@ -83,7 +75,7 @@ aclError destroy(aclrtStream handle, bool discard, const char* where) noexcept {
                 "%s: stream %d is the default stream of its context and ends with it", where,
                 stream->id);
   }
-  if (const aclError error = check_waiting(where)) return error;
+  if (const aclError error = refuse_in_host_function(where)) return error;
   destroy_stream(*stream, discard);
   return ACL_SUCCESS;
 }

@@ -13,8 +13,6 @@
 namespace weft::api {
 namespace {
 
-using comm::Call;
-
 constexpr uint64_t kMaxCount = 0x7FFFFFFFF;  // 2^35 - 1 elements
 
 struct Pointer {

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,6 +20,27 @@ namespace {
 
 // Polls of a signal before the thread is given back, when every rank can have a core: about 10 us.
 constexpr uint32_t kSpins = 256;
+
+/// What is left of a communicator that failed: its peers read there what it called and why it gave
+/// up, and may be late. The last few of a process are kept.
+struct Remains {
+  const weft_transport* transport;
+  void* endpoint;
+  void* board;
+};
+constexpr size_t kRemains = 4;
+
+void bury(const Remains& remains) {
+  static std::mutex mutex;
+  static auto* kept = new std::deque<Remains>;  // leaked: peers may outlive static destructors
+  const std::lock_guard lock(mutex);
+  kept->push_back(remains);
+  if (kept->size() <= kRemains) return;
+  const Remains oldest = kept->front();
+  kept->pop_front();
+  oldest.transport->release(oldest.endpoint, oldest.board);
+  oldest.transport->endpoint_close(oldest.endpoint);
+}
 
 /// What the core adds to the transport's blob: where this rank's board is.
 struct BoardBlob {
@@ -59,13 +83,27 @@ std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uin
                                                    Options options) {
   std::unique_ptr<Communicator> made(
       new Communicator(ranks, rank, std::move(policy), std::move(options)));
+  made->magic_ = exec::Board::kMagic ^ std::hash<std::string>()(control::root_identifier(root));
   made->open_endpoint();
   made->join(root);
   made->connect();
   return made;
 }
 
+/// Only the direct engine exists so far; a transport that offers none, or a policy that asks for
+/// another, is an error.
+void Communicator::check_engine() const {
+  const config::Settings& settings = policy_->settings();
+  if (settings.engine == "direct" && (transport_.table->engines & WEFT_ENGINE_DIRECT) != 0) return;
+  throw Error(
+      HCCL_E_NOT_SUPPORT,
+      fmt::format("{}: transport '{}' has no engine '{}' that this version can drive; choose "
+                  "engine = \"direct\"",
+                  policy_->name(), settings.transport, settings.engine));
+}
+
 void Communicator::open_endpoint() {
+  check_engine();
   const weft_transport& t = *transport_.table;
   check(t.get_device(transport_.context, &device_), "no current device");
   const weft_endpoint_params params{WEFT_HEAD(weft_endpoint_params), rank_, ranks_, device_, 0};
@@ -73,8 +111,9 @@ void Communicator::open_endpoint() {
   void* memory = nullptr;
   const exec::BoardLayout layout = exec::board_layout(ranks_, options_.scratch_bytes);
   check(t.allocate(endpoint_, layout.bytes, &memory), "allocating the HCCL buffer");
+  std::memset(memory, 0, layout.scratch_offset[0]);  // device memory may hold what was there before
   board_ = static_cast<exec::Board*>(memory);
-  board_->identity.magic.store(exec::Board::kMagic, std::memory_order_release);
+  board_->identity.magic.store(magic_, std::memory_order_release);
 }
 
 void Communicator::join(const HcclRootInfo& root) {
@@ -125,6 +164,7 @@ void Communicator::connect() {
 exec::Setup Communicator::executor_setup(const std::vector<weft_peer_view>& views) const {
   exec::Setup setup;
   setup.transport = transport_.table;
+  setup.magic = magic_;
   setup.rank = rank_;
   setup.ranks = ranks_;
   setup.scratch_bytes = options_.scratch_bytes;
@@ -145,6 +185,10 @@ exec::Setup Communicator::executor_setup(const std::vector<weft_peer_view>& view
 Communicator::~Communicator() {
   if (session_ != nullptr) session_->leave();
   staging_.reset();
+  if (executor_ != nullptr && executor_->health() != HCCL_SUCCESS) {
+    bury({transport_.table, endpoint_, board_});
+    return;
+  }
   if (board_ != nullptr) {
     board_->identity.magic.store(0, std::memory_order_release);
     transport_.table->release(endpoint_, board_);

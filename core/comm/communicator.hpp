@@ -67,6 +67,7 @@ class Communicator final : private control::Listener {
   Communicator(uint32_t ranks, uint32_t rank, std::shared_ptr<const config::Policy> policy,
                Options options);
 
+  void check_engine() const;
   void open_endpoint();
   void join(const HcclRootInfo& root);
   void connect();
@@ -93,6 +94,7 @@ class Communicator final : private control::Listener {
   void* endpoint_ = nullptr;
   weft_endpoint_info info_{};
   exec::Board* board_ = nullptr;
+  uint64_t magic_ = 0;  // of this communicator's boards
   std::unique_ptr<control::Session> session_;
   std::unique_ptr<exec::Executor> executor_;
   std::unique_ptr<Staging> staging_;

@@ -91,7 +91,11 @@ std::string Library::plugin_versions() {
 void Library::tell_runtimes(const char* text) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    for (const Opened& opened : opened_) opened.transport.table->call_error(text);
+    for (const plugin::Plugin& p : registry_.plugins()) {
+      // Also those that are not open: what is wrong may be why.
+      const plugin::Transport* found = registry_.find_transport(p.name);
+      if (found != nullptr) found->table.call_error(text);
+    }
   } catch (const std::exception&) {
     // The caller is reporting an error already; the text stays in last_error() and in the log.
     return;

@@ -33,7 +33,7 @@ class Library {
   /// "mesh 1.0.0, ring 1.0.0, ...": plugins in use, sorted by name.
   [[nodiscard]] std::string plugin_versions();
 
-  /// Gives the text of a failed call to the runtimes behind the open transports. Never throws.
+  /// Gives the text of a failed call to the runtimes behind the loaded transports. Never throws.
   void tell_runtimes(const char* text) noexcept;
 
  private:

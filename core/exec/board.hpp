@@ -52,7 +52,9 @@ struct Board {
   static constexpr uint64_t kMagic = 0x6472616f62746677;  // "wftboard"
 
   struct alignas(64) Identity {
-    std::atomic<uint64_t> magic;  // 0 once the rank has closed its board
+    // kMagic and a hash of the communicator: its memory may have become another's board. 0 once the
+    // rank has closed its board.
+    std::atomic<uint64_t> magic;
   } identity;
   struct alignas(64) Progress {
     std::atomic<uint64_t> done;  // calls completed by this rank

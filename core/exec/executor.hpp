@@ -66,6 +66,7 @@ struct Setup {
   uint32_t rank = 0;
   uint32_t ranks = 0;
   std::vector<Board*> boards;  // of all ranks, at addresses of this process
+  uint64_t magic = Board::kMagic;
   std::vector<int64_t> deltas;
   std::vector<std::string> peer_names;  // "rank 3 (host a, pid 17)"
   uint64_t scratch_bytes = 0;

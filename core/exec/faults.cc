@@ -101,6 +101,8 @@ int32_t Executor::investigate(Task& task) noexcept {
 }
 
 int32_t Executor::check_peer(const Task& task, uint32_t peer, bool grace_over) noexcept {
+  // First, what a peer wrote before it went away: it may have gone because of it.
+  if (const int32_t code = check_boards(task); code != 0) return code;
   const PeerState state = peer_states_[peer].load(std::memory_order_acquire);
   if (state == PeerState::kLost || grace_over) {
     std::string text;
@@ -118,7 +120,6 @@ int32_t Executor::check_peer(const Task& task, uint32_t peer, bool grace_over) n
                             setup_.peer_names[peer], comm::describe(task.plan->key), setup_.rank));
     return failure();
   }
-  if (const int32_t code = check_boards(task); code != 0) return code;
   if (setup_.timeout.count() > 0 && Clock::now() - task.waiting_since > setup_.timeout) {
     Fault fault{};
     fault.code = HCCL_E_TIMEOUT;
@@ -134,7 +135,7 @@ int32_t Executor::check_peer(const Task& task, uint32_t peer, bool grace_over) n
 int32_t Executor::check_boards(const Task& task) noexcept {
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
     Board& board = *setup_.boards[r];
-    if (r == setup_.rank || board.identity.magic.load(std::memory_order_acquire) != Board::kMagic) {
+    if (r == setup_.rank || board.identity.magic.load(std::memory_order_acquire) != setup_.magic) {
       continue;
     }
     if (board.fault.raised.load(std::memory_order_acquire) == 1) return adopt(board.fault);

@@ -212,6 +212,18 @@ std::string check_question(const weft_algorithm& algorithm, const Shape& shape,
   return {};
 }
 
+/// The call into the plugin: what it throws, against the rules, ends here (P8).
+int32_t call_emit(const weft_algorithm& algorithm, const weft_problem& problem,
+                  const weft_builder& builder, const std::string& where) {
+  try {
+    return algorithm.emit(&problem, &builder);
+  } catch (const std::exception& e) {
+    throw Error(HCCL_E_INTERNAL, where + "emit threw an exception: " + e.what());
+  } catch (...) {
+    throw Error(HCCL_E_INTERNAL, where + "emit threw something that is no exception");
+  }
+}
+
 }  // namespace
 
 Schedule emit(const weft_algorithm& algorithm, const char* name, const Shape& shape,
@@ -229,7 +241,7 @@ Schedule emit(const weft_algorithm& algorithm, const char* name, const Shape& sh
                              params.data()};
   Recorder recorder(shape);
   const weft_builder builder{WEFT_HEAD(weft_builder), &recorder, &Recorder::append};
-  const int32_t code = algorithm.emit(&problem, &builder);
+  const int32_t code = call_emit(algorithm, problem, builder, context(name, shape));
   if (!recorder.refusal().empty()) {
     Schedule good = recorder.take();
     throw Error(HCCL_E_INTERNAL, context(name, shape) + "step " +

@@ -51,7 +51,7 @@ struct Plan {
   uint32_t pieces = 1;
   uint64_t piece_bytes = 0;  // of one block, in a full piece
   bool uses_scratch = false;
-  PlanBody full;             // empty if there is one piece only
+  PlanBody full;  // empty if there is one piece only
   PlanBody last;
   uint64_t block_bytes = 0;
   uint64_t in_bytes = 0;  // of the whole In and Out of this rank

@@ -95,7 +95,7 @@ template <class Format, class Op>
 struct Halves {
   static constexpr size_t kElement = 2;
   static constexpr size_t kWide = wide_bytes(2);
-  static constexpr size_t kSteps = 2;
+  static constexpr size_t kSteps = kWide < 32 ? 4 : 2;
   template <size_t K>
   struct Reg {
     FloatVec<Tag<uint32_t, K>> low, high;

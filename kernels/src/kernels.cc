@@ -3,6 +3,7 @@
 #include "kernels/kernels.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <cstring>
@@ -16,22 +17,31 @@ namespace {
 // Bytes of an element by type; 13 is no type.
 constexpr uint8_t kTypeSizes[kTypeCount] = {1, 2, 4, 2, 4, 8, 8, 1, 2, 4, 8, 2, 16, 0, 1, 1, 1, 1};
 
-/// The table of this processor, made by the first call.
-const Kernels& best_kernels() noexcept {
+/// The table of this processor; null until the first call has made it.
+std::atomic<const Kernels*> ready{nullptr};
+
+[[gnu::noinline, gnu::cold]] const Kernels& made_kernels() noexcept {
   static const Kernels kernels = make_kernels(usable_targets());
+  ready.store(&kernels, std::memory_order_release);
   return kernels;
 }
 
 /// Whether a call's results had better not go to the caches. Streaming halves the traffic of the
 /// stores, as lines are not read before they are written, but costs up to twice the time when the
 /// memory that the call touches, sources included, stays in the last-level cache.
-bool should_stream(const Kernels& kernels, void* const* dsts, size_t ndst, const void* const* srcs,
-                   size_t nsrc, size_t bytes) noexcept {
-  if ((nsrc + ndst) * bytes < kernels.stream_touched) return false;
+[[gnu::noinline]] bool should_stream_large(const Kernels& kernels, void* const* dsts, size_t ndst,
+                                           const void* const* srcs, size_t nsrc,
+                                           size_t bytes) noexcept {
   if (ndst * bytes < kernels.stream_written) return false;
   size_t in_place = 0;
   for (size_t d = 0; d < ndst; ++d) in_place += std::count(srcs, srcs + nsrc, dsts[d]) != 0;
   return (nsrc + ndst - in_place) * bytes >= kernels.stream_touched;
+}
+
+inline bool should_stream(const Kernels& kernels, void* const* dsts, size_t ndst,
+                          const void* const* srcs, size_t nsrc, size_t bytes) noexcept {
+  return (nsrc + ndst) * bytes >= kernels.stream_touched &&
+         should_stream_large(kernels, dsts, ndst, srcs, nsrc, bytes);
 }
 
 /// One source to every destination. One that is the source itself is left alone; the source is
@@ -46,6 +56,17 @@ void spread(const Kernels& kernels, void* const* dsts, size_t ndst, const void* 
     kernels.spread(dsts, n, &src, 1, bytes, should_stream(kernels, dsts, n, &src, 1, bytes));
   }
   if (n + 1 < ndst) spread(kernels, dsts + n + 1, ndst - n - 1, src, bytes);
+}
+
+inline void reduce_checked(const Kernels& kernels, void* const* dsts, size_t ndst,
+                           const void* const* srcs, size_t nsrc, size_t count, int type,
+                           int op) noexcept {
+  assert(type_size(type) != 0 && nsrc >= 1 && ndst >= 1);
+  const size_t bytes = count * kTypeSizes[type];
+  if (nsrc == 1) return spread(kernels, dsts, ndst, srcs[0], bytes);
+  assert(supported(type, op));
+  kernels.reduce[type][op](dsts, ndst, srcs, nsrc, bytes,
+                           should_stream(kernels, dsts, ndst, srcs, nsrc, bytes));
 }
 
 }  // namespace
@@ -73,29 +94,27 @@ void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes)
 
 void reduce_with(const Kernels& kernels, void* const* dsts, size_t ndst, const void* const* srcs,
                  size_t nsrc, size_t count, int type, int op) noexcept {
-  assert(type_size(type) != 0 && nsrc >= 1 && ndst >= 1);
-  const size_t bytes = count * kTypeSizes[type];
-  if (nsrc == 1) {
-    spread(kernels, dsts, ndst, srcs[0], bytes);
-  } else {
-    assert(supported(type, op));
-    kernels.reduce[type][op](dsts, ndst, srcs, nsrc, bytes,
-                             should_stream(kernels, dsts, ndst, srcs, nsrc, bytes));
-  }
+  reduce_checked(kernels, dsts, ndst, srcs, nsrc, count, type, op);
 }
 
 void copy(void* dst, const void* src, size_t bytes) noexcept {
-  copy_with(best_kernels(), dst, src, bytes);
+  const Kernels* kernels = ready.load(std::memory_order_acquire);
+  copy_with(kernels != nullptr ? *kernels : made_kernels(), dst, src, bytes);
 }
 
 void reduce(void* const* dsts, size_t ndst, const void* const* srcs, size_t nsrc, size_t count,
             int type, int op) noexcept {
-  reduce_with(best_kernels(), dsts, ndst, srcs, nsrc, count, type, op);
+  // Two ends, so that the usual one has no call to return from.
+  if (const Kernels* kernels = ready.load(std::memory_order_acquire)) {
+    reduce_checked(*kernels, dsts, ndst, srcs, nsrc, count, type, op);
+  } else {
+    reduce_with(made_kernels(), dsts, ndst, srcs, nsrc, count, type, op);
+  }
 }
 
 bool supported(int type, int op) noexcept {
   return type >= 0 && type < kTypeCount && op >= 0 && op < kOpCount &&
-         best_kernels().reduce[type][op] != nullptr;
+         made_kernels().reduce[type][op] != nullptr;
 }
 
 size_t type_size(int type) noexcept {

@@ -151,38 +151,55 @@ HWY_INLINE size_t bytes_to_line(const uint8_t* p) {
   return misaligned % P::kElement == 0 ? (kLine - misaligned) % kLine : 0;
 }
 
-/// The kernel of a policy: see ReduceFn.
+#if HWY_TARGET == HWY_SCALAR
+
+/// The kernel of a policy: see ReduceFn. Single elements have nothing to gain from streaming.
+template <class P>
+void reduce_range(void* const* dsts, size_t ndst, const void* const* srcs, size_t nsrc,
+                  size_t bytes, bool /*stream*/) {
+  if (bytes == 0) return;
+  large_range<P, P::kElement>(Pointers<uint8_t, 0>(dsts, ndst),
+                              Pointers<const uint8_t, 0>(srcs, nsrc), 0, bytes);
+}
+
+#else
+
+template <class P>
+constexpr size_t kBlock = P::kWide* P::kSteps;
+
+/// A call of at least two blocks.
+template <class P>
+HWY_NOINLINE void reduce_blocks(void* const* dsts, size_t ndst, const void* const* srcs,
+                                size_t nsrc, size_t bytes, bool stream) {
+  static_assert(kBlock<P> % kLine == 0);
+  const Pointers<uint8_t, 0> destinations(dsts, ndst);
+  const Pointers<const uint8_t, 0> sources(srcs, nsrc);
+  if (stream) {
+    const size_t head = bytes_to_line<P>(destinations[0]);
+    if (head != 0) small_range<P, P::kElement, kLine / 2>(destinations, sources, head);
+    stream_range<P, kBlock<P> >(destinations, sources, head, bytes);
+  } else if (nsrc == 2 && ndst == 1) {
+    large_range<P, kBlock<P> >(Pointers<uint8_t, 1>(dsts, 1), Pointers<const uint8_t, 2>(srcs, 2),
+                               0, bytes);
+  } else if (nsrc == 2 && ndst == 2) {
+    large_range<P, kBlock<P> >(Pointers<uint8_t, 2>(dsts, 2), Pointers<const uint8_t, 2>(srcs, 2),
+                               0, bytes);
+  } else {
+    large_range<P, kBlock<P> >(destinations, sources, 0, bytes);
+  }
+}
+
+/// The kernel of a policy: see ReduceFn. Short calls come first and need few registers saved.
 template <class P>
 void reduce_range(void* const* dsts, size_t ndst, const void* const* srcs, size_t nsrc,
                   size_t bytes, bool stream) {
-  const Pointers<uint8_t, 0> destinations(dsts, ndst);
-  const Pointers<const uint8_t, 0> sources(srcs, nsrc);
-  constexpr size_t kElement = P::kElement;
   if (bytes == 0) return;
-#if HWY_TARGET == HWY_SCALAR
-  (void)stream;
-  large_range<P, kElement>(destinations, sources, 0, bytes);
-#else
-  constexpr size_t kBlock = P::kWide * P::kSteps;
-  if (bytes < 2 * kBlock) {
-    small_range<P, kElement, kBlock>(destinations, sources, bytes);
-  } else if (stream) {
-    const size_t head = bytes_to_line<P>(destinations[0]);
-    if (head != 0) small_range<P, kElement, kLine / 2>(destinations, sources, head);
-    stream_range<P, kBlock>(destinations, sources, head, bytes);
-#ifndef NOSPEC
-  } else if (nsrc == 2 && ndst == 1) {
-    large_range<P, kBlock>(Pointers<uint8_t, 1>(dsts, 1), Pointers<const uint8_t, 2>(srcs, 2), 0,
-                           bytes);
-  } else if (nsrc == 2 && ndst == 2) {
-    large_range<P, kBlock>(Pointers<uint8_t, 2>(dsts, 2), Pointers<const uint8_t, 2>(srcs, 2), 0,
-                           bytes);
-#endif
-  } else {
-    large_range<P, kBlock>(destinations, sources, 0, bytes);
-  }
-#endif
+  if (bytes >= 2 * kBlock<P>) return reduce_blocks<P>(dsts, ndst, srcs, nsrc, bytes, stream);
+  small_range<P, P::kElement, kBlock<P> >(Pointers<uint8_t, 0>(dsts, ndst),
+                                          Pointers<const uint8_t, 0>(srcs, nsrc), bytes);
 }
+
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft::kernels

@@ -52,9 +52,11 @@ TEST_F(DefaultPolicy, ChangesAlgorithmWhereItSays) {
         .choose({WEFT_OP_ALL_REDUCE, bytes, ranks, HCCL_DATA_TYPE_INT8, HCCL_REDUCE_MAX, false})
         .algorithm->name;
   };
-  EXPECT_EQ(chosen(32768, 16), "mesh.one_shot");
-  EXPECT_EQ(chosen(32769, 16), "mesh.two_shot");
-  EXPECT_EQ(chosen(32768, 17), "mesh.two_shot");
+  EXPECT_EQ(chosen(1024, 4), "mesh.one_shot");
+  EXPECT_EQ(chosen(1025, 4), "mesh.two_shot");
+  EXPECT_EQ(chosen(128, 16), "mesh.one_shot");
+  EXPECT_EQ(chosen(129, 5), "mesh.two_shot");
+  EXPECT_EQ(chosen(128, 17), "mesh.two_shot");
 }
 
 // Takes "# " off the lines of the commented rules and puts them in front of the others.

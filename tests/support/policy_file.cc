@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
+#include <system_error>
 
 namespace weft::test {
 
@@ -24,6 +26,13 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   stream << text;
   stream.close();
   if (!stream) std::abort();
+}
+
+std::string read_file(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
 }
 
 std::string policy_text(const std::map<std::string, std::string>& use, const std::string& rest) {

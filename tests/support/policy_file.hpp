@@ -25,6 +25,7 @@ class Folder {
 };
 
 void write_file(const std::filesystem::path& file, const std::string& text);
+std::string read_file(const std::filesystem::path& file);
 
 /// A policy with one rule for each operation: of the mesh plugin, or what `use` says; then `rest`.
 std::string policy_text(const std::map<std::string, std::string>& use = {},

@@ -26,7 +26,8 @@ Shape shape(const Spec& spec, uint64_t bytes) {
 
 }  // namespace
 
-size_t element_size(const Spec& spec) { return type_size(spec.type); }
+// A known type has a size; the guard keeps that out of every division.
+size_t element_size(const Spec& spec) { return std::max<size_t>(1, type_size(spec.type)); }
 
 std::vector<Shape> shapes(const Spec& spec) {
   if (spec.op == WEFT_OP_BARRIER) return {Shape{}};

@@ -17,9 +17,9 @@ namespace weft::tools {
 
 // What a rank writes, on cache lines of its own.
 struct alignas(64) Team::Slot {
+  std::atomic<uint64_t> entered{0};
   double number = 0;
   uint64_t count = 0;
-  alignas(64) std::atomic<uint64_t> entered{0};
   alignas(64) double batch_times[kMostBatches];
 };
 

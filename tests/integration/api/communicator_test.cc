@@ -204,6 +204,23 @@ TEST(Destroy, CommunicatorsCanBeMadeAndDestroyedManyTimes) {
   });
 }
 
+TEST(Memory, ThatWasUsedAndFreedBeforeDoesNoHarm) {
+  run_ranks(2, Layout::kProcesses, [](Rank& rank) {
+    // The communicator's own memory comes out of these blocks, put together.
+    std::vector<void*> blocks(4096);
+    for (void*& block : blocks) {
+      ok(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+      memset(block, 0xFF, 4096);
+    }
+    for (void* block : blocks) ok(aclrtFree(block));
+    HcclCommConfig config = fresh_config();
+    config.hcclBufferSize = 1;
+    HcclComm comm = rank.join(&config);
+    for (int i = 0; i < 10; ++i) expect_working(comm, 2);
+    ok(HcclCommDestroy(comm));
+  });
+}
+
 TEST(Names, AreGivenOrMadeFromTheRootAndTheSameOnAllRanks) {
   run_ranks(2, Layout::kProcesses, [](Rank& rank) {
     HcclCommConfig config = fresh_config();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that are killed, leave or end: the others learn it within seconds, or need not care.
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <ostream>
 #include <thread>
 
 #include "cases.hpp"
@@ -21,6 +22,10 @@ struct Victim {
   uint32_t ranks;
   uint32_t rank;
 };
+
+void PrintTo(const Victim& victim, std::ostream* out) {
+  *out << "rank " << victim.rank << " of " << victim.ranks;
+}
 
 class Killed : public testing::TestWithParam<Victim> {};
 std::string name_of_victim(const testing::TestParamInfo<Victim>& given) {
@@ -152,6 +157,26 @@ TEST(Destroyed, ACallWithoutTheRankThatLeftFailsAndNamesIt) {
       expect_over(loop);
     });
   }
+}
+
+TEST(Destroyed, ARankMayLeaveBeforeOthersBeginACallThatNeedsItNoMore) {
+  const PolicyFile policy(policy_text({{"broadcast", "mesh.broadcast"}}));
+  GroupOptions options;
+  options.environment = policy.environment();
+  const auto body = [](Rank& rank) {
+    const Loop loop(rank.join());
+    check(loop.call().empty(), "the first call failed");
+    if (rank.rank() == 1) rank.await(0, 1);
+    std::fill_n(loop.data, Loop::kBytes, std::byte(rank.rank() + 7));
+    ok(HcclBroadcast(loop.data, Loop::kBytes, HCCL_DATA_TYPE_INT8, 0, loop.comm, loop.stream));
+    loop.stream.synchronize();
+    check(loop.data[0] == std::byte{7} && loop.data[Loop::kBytes - 1] == std::byte{7},
+          "wrong data");
+    ok(HcclCommDestroy(loop.comm));
+    if (rank.rank() == 2) rank.event(0);
+  };
+  run_ranks(3, Layout::kProcesses, body, options);
+  run_ranks(3, Layout::kThreads, body, options);
 }
 
 TEST(Destroyed, ALaterGroupOfTheSameProcessesWorks) {

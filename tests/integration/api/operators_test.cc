@@ -3,6 +3,8 @@
 // of threads and of processes. One group runs all cases of an operator.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ostream>
 #include <vector>
 
 #include "cases.hpp"
@@ -15,6 +17,10 @@ struct Shape {
   uint32_t ranks;
   Layout layout;
 };
+
+void PrintTo(const Shape& shape, std::ostream* out) {
+  *out << shape.ranks << ' ' << layout_name(shape.layout);
+}
 
 class Operators : public testing::TestWithParam<Shape> {};
 

@@ -25,7 +25,7 @@ Words quick(const std::string& op, int ranks, const Words& more) {
 json measure(const std::string& op, int ranks, const Words& more) {
   const Outcome outcome = weft(quick(op, ranks, more));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const json document = json::parse(outcome.out, nullptr, false);
+  json document = json::parse(outcome.out, nullptr, false);
   EXPECT_FALSE(document.is_discarded()) << outcome.out;
   return document;
 }

@@ -56,8 +56,7 @@ TEST_F(Copy, ChecksInTheDocumentedOrder) {
   EXPECT_EQ(aclrtMemcpy(nullptr, 8, b_, 8, kind), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclrtMemcpy(a_, 8, nullptr, 8, kind), ACL_ERROR_INVALID_PARAM);
   for (const int bad : {-1, 6, 7, 8}) {
-    EXPECT_EQ(aclrtMemcpy(a_, 8, b_, 9, enum_value<aclrtMemcpyKind>(bad)),
-              ACL_ERROR_INVALID_PARAM);
+    EXPECT_EQ(aclrtMemcpy(a_, 8, b_, 9, enum_value<aclrtMemcpyKind>(bad)), ACL_ERROR_INVALID_PARAM);
   }
   EXPECT_EQ(aclrtMemcpy(a_, 8, b_, 9, kind), ACL_ERROR_RT_PARAM_INVALID);
   EXPECT_NE(error_text().find("count 9 is more than the 8 bytes"), std::string::npos);

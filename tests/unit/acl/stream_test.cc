@@ -271,14 +271,20 @@ TEST_F(Stream, DestroyRunsWhatIsQueuedAndForceDropsIt) {
 TEST_F(Stream, DestructionEndsTheWaitOfAnotherThread) {
   aclrtStream stream = nullptr;
   ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
-  Gate gate;
-  ASSERT_EQ(gate.launch(stream), ACL_SUCCESS);
+  std::atomic<bool> waits{false};
+  std::thread::id waiter_id;
+  std::function<int32_t()> task = [&] {
+    if (std::this_thread::get_id() == waiter_id) waits = true;
+    return ACLHOST_AGAIN;
+  };
   std::thread waiter([&] {
+    waiter_id = std::this_thread::get_id();
     ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
-    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    ASSERT_EQ(launch(stream, task), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS) << error_text();
     ASSERT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
   });
-  ASSERT_TRUE(eventually([&] { return gate.visited(); }));
+  ASSERT_TRUE(eventually([&] { return waits.load(); }));
   EXPECT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
   waiter.join();
 }

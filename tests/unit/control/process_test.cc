@@ -133,6 +133,7 @@ class Process {
     int down[2];
     int up[2];
     if (::pipe2(down, 0) != 0 || ::pipe2(up, 0) != 0) std::abort();
+    std::fflush(nullptr);  // or the child prints it again
     pid_ = ::fork();
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test itself be killed
@@ -238,10 +239,8 @@ TEST_P(Processes, JoinExchangeAndExit) {
   job.join();
   job.expect_all("gather", "gathered");
   job.expect_all("gather", "gathered");
-  for (std::uint32_t rank = 0; rank < GetParam(); ++rank) {
-    job[rank].tell("leave-and-exit");
-    EXPECT_EQ(job[rank].reap(), 0);
-  }
+  for (std::uint32_t rank = 0; rank < GetParam(); ++rank) job[rank].tell("leave-and-exit");
+  for (std::uint32_t rank = 0; rank < GetParam(); ++rank) EXPECT_EQ(job[rank].reap(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Processes, testing::Values(1u, 2u, 3u, 8u, 33u));
