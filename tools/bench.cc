@@ -60,7 +60,7 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
   });
   options.value("begin,b", "BYTES", "smallest size (8)",
                 [&](const std::string& text) { spec.begin = parse_size(text); });
-  options.value("end,e", "BYTES", "largest size (64M)",
+  options.value("end,e", "BYTES", "largest size, always the last one (64M)",
                 [&](const std::string& text) { spec.end = parse_size(text); });
   options.value("factor,f", "F", "from one size to the next (4)",
                 [&](const std::string& text) { spec.factor = parse_count(text, 2, 1 << 16); });

@@ -18,8 +18,9 @@
 namespace weft::comm {
 namespace {
 
-// Polls of a signal before the thread is given back, when every rank can have a core: about 10 us.
-constexpr uint32_t kSpins = 256;
+// Polls of a signal before the thread is given back, when every rank can have a core: about 1 us.
+// More buys nothing, and if the peer's thread waits for this very core, every poll is lost.
+constexpr uint32_t kSpins = 32;
 
 /// What is left of a communicator that failed: its peers read there what it called and why it gave
 /// up, and may be late. The last few of a process are kept.

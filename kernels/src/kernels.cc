@@ -26,9 +26,9 @@ std::atomic<const Kernels*> ready{nullptr};
   return kernels;
 }
 
-/// Whether a call's results had better not go to the caches. Streaming halves the traffic of the
-/// stores, as lines are not read before they are written, but costs up to twice the time when the
-/// memory that the call touches, sources included, stays in the last-level cache.
+/// Whether a call's results had better not go to the caches. Streaming saves the reading of lines
+/// that are only to be written, but it takes up to twice the time when the memory that the call
+/// touches, sources included, stays in the last-level cache.
 [[gnu::noinline]] bool should_stream_large(const Kernels& kernels, void* const* dsts, size_t ndst,
                                            const void* const* srcs, size_t nsrc,
                                            size_t bytes) noexcept {
@@ -84,7 +84,7 @@ Kernels make_kernels(int64_t targets) {
 }
 
 void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes) noexcept {
-  if (dst == src) return;
+  if (dst == src || bytes == 0) return;
   if (should_stream(kernels, &dst, 1, &src, 1, bytes)) {
     kernels.spread(&dst, 1, &src, 1, bytes, true);
   } else {

@@ -167,14 +167,14 @@ void reduce_range(void* const* dsts, size_t ndst, const void* const* srcs, size_
 template <class P>
 constexpr size_t kBlock = P::kWide* P::kSteps;
 
-/// A call of at least two blocks.
+/// A call of at least a block.
 template <class P>
 HWY_NOINLINE void reduce_blocks(void* const* dsts, size_t ndst, const void* const* srcs,
                                 size_t nsrc, size_t bytes, bool stream) {
   static_assert(kBlock<P> % kLine == 0);
   const Pointers<uint8_t, 0> destinations(dsts, ndst);
   const Pointers<const uint8_t, 0> sources(srcs, nsrc);
-  if (stream) {
+  if (stream && bytes >= 2 * kBlock<P>) {
     const size_t head = bytes_to_line<P>(destinations[0]);
     if (head != 0) small_range<P, P::kElement, kLine / 2>(destinations, sources, head);
     stream_range<P, kBlock<P> >(destinations, sources, head, bytes);
@@ -194,7 +194,7 @@ template <class P>
 void reduce_range(void* const* dsts, size_t ndst, const void* const* srcs, size_t nsrc,
                   size_t bytes, bool stream) {
   if (bytes == 0) return;
-  if (bytes >= 2 * kBlock<P>) return reduce_blocks<P>(dsts, ndst, srcs, nsrc, bytes, stream);
+  if (bytes >= kBlock<P>) return reduce_blocks<P>(dsts, ndst, srcs, nsrc, bytes, stream);
   small_range<P, P::kElement, kBlock<P> >(Pointers<uint8_t, 0>(dsts, ndst),
                                           Pointers<const uint8_t, 0>(srcs, nsrc), bytes);
 }

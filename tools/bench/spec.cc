@@ -32,10 +32,12 @@ size_t element_size(const Spec& spec) { return std::max<size_t>(1, type_size(spe
 std::vector<Shape> shapes(const Spec& spec) {
   if (spec.op == WEFT_OP_BARRIER) return {Shape{}};
   std::vector<Shape> all;
-  for (uint64_t bytes = spec.begin; bytes <= spec.end; bytes *= spec.factor) {
+  const auto add = [&](uint64_t bytes) {
     const Shape next = shape(spec, bytes);
     if (all.empty() || all.back().count != next.count) all.push_back(next);
-  }
+  };
+  for (uint64_t bytes = spec.begin; bytes < spec.end; bytes *= spec.factor) add(bytes);
+  add(spec.end);
   return all;
 }
 

@@ -51,7 +51,8 @@ class Supervisor {
  private:
   struct Process {
     pid_t pid;
-    bool alive;
+    bool alive = true;
+    bool complained = false;
   };
 
   void wait_for_events();
@@ -79,7 +80,7 @@ int Supervisor::run() {
   for (uint32_t rank = 0; rank < count; ++rank) {
     const pid_t pid = fork_child();
     if (pid == 0) be_process(spec_, team_, rank);
-    processes_.push_back({pid, true});
+    processes_.push_back({.pid = pid});
   }
   const auto alive = [](const Process& each) { return each.alive; };
   while (std::any_of(processes_.begin(), processes_.end(), alive)) {
@@ -124,7 +125,7 @@ void Supervisor::take_ends() {
     reap(process.pid);
     process.alive = false;
     take_messages();  // a rank that complains does so before it ends with kFailed
-    const bool explained = *status == 0 || (complaint_ && exit_code(*status) == kFailed);
+    const bool explained = *status == 0 || (process.complained && exit_code(*status) == kFailed);
     if (!explained && !death_) death_ = fmt::format("{} {}", who(i), describe_status(*status));
   }
 }
@@ -134,7 +135,10 @@ void Supervisor::take_messages() {
     stalled_at_ = Clock::now() + spec_.timeout;
     if (message.kind == Message::kRow) {
       report_.add(message.row);
-    } else if (!complaint_) {
+      continue;
+    }
+    processes_[spec_.threads ? 0 : message.rank].complained = true;
+    if (!complaint_) {
       complaint_ = fmt::format("rank {}: {}", message.rank, message.text);
       conclude_at_ = Clock::now() + kHearOthers;
     }

@@ -92,7 +92,7 @@ typedef struct weft_transport {
   /* Gives the text that goes with a code which a task is about to return, for the thread that
    * synchronises. */
   void (*task_error)(const char* text);
-  /* The same for a call that fails at once on this thread. */
+  /* The same for a call that fails at once on this thread. Works before `open` too. */
   void (*call_error)(const char* text);
 
   /* dst = src. No overlap unless equal. After return, a release store publishes the data. */

@@ -138,7 +138,8 @@ bool ends(pid_t pid) {
 }
 
 Folder::Folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
+  std::string pattern = (std::filesystem::temp_directory_path() / "weft-test-").string();
+  pattern.append(6, 'X');  // where mkdtemp() puts its own letters
   if (mkdtemp(pattern.data()) == nullptr) std::abort();
   path_ = pattern;
 }
