@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -60,14 +62,27 @@ HcclCommConfig load(const HcclCommConfig* config) {
   // Older versions leave what they do not know uninitialised, whatever the size says.
   if (info.version < 2) full.hcclCommName[0] = '\0';
   if (info.version < 7) full.aclGraphZeroCopyEnable = defaults.aclGraphZeroCopyEnable;
-  if (info.version < 8) full.hcclExecTimeOut = defaults.hcclExecTimeOut;
+  if (info.version < 8) {
+    full.hcclExecTimeOut = defaults.hcclExecTimeOut;
+    full.hcclAlgo[0] = '\0';
+  }
   return full;
+}
+
+/// Settings that choose algorithms upstream: say once that the policy file does it here.
+void warn_of_idle_variables() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (std::getenv("HCCL_ALGO") == nullptr) return;
+    log::warn("HCCL_ALGO has no effect in this version; write rules into the policy file instead");
+  });
 }
 
 }  // namespace
 
 comm::Options default_options(const config::Policy& policy) {
   const config::Environment env = config::read_environment();
+  warn_of_idle_variables();
   const config::Settings& settings = policy.settings();
   comm::Options options;
   // The policy may go below the variable's least value and needs no time for a verdict: it is for
@@ -102,6 +117,9 @@ void apply_config(const HcclCommConfig* config, comm::Options& options) {
   if (full.hcclExecTimeOut < HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET) {
     log::warn(fmt::format("HcclCommConfig: hcclExecTimeOut {} is out of range and ignored",
                           full.hcclExecTimeOut));
+  }
+  if (full.hcclAlgo[0] != '\0') {
+    log::warn("HcclCommConfig: hcclAlgo has no effect in this version; see the policy file");
   }
   const size_t length = strnlen(full.hcclCommName, sizeof full.hcclCommName);
   if (length == sizeof full.hcclCommName) {

@@ -29,9 +29,16 @@ spdlog::logger& logger() {
   // Leaked on purpose: threads may still log while the process exits.
   static spdlog::logger* instance = [] {
     auto* made = new spdlog::logger("weft", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    const char* wanted = std::getenv("WEFT_LOG");
-    made->set_level(wanted == nullptr ? spdlog::level::warn : spdlog::level::from_str(wanted));
     made->set_pattern("[weft %P %L] %v");
+    made->set_level(spdlog::level::warn);
+    const char* wanted = std::getenv("WEFT_LOG");
+    if (wanted == nullptr) return made;
+    const auto level = spdlog::level::from_str(wanted);
+    if (level != spdlog::level::off || std::string_view(wanted) == "off") {
+      made->set_level(level);
+    } else {
+      made->warn("WEFT_LOG=\"{}\" is none of off, error, warn, info, debug; warn is used", wanted);
+    }
     return made;
   }();
   return *instance;

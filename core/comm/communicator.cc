@@ -6,14 +6,10 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <deque>
-#include <functional>
-#include <mutex>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/op_names.hpp"
-#include "schedule/builder.hpp"
+#include "comm/remains.hpp"
 
 namespace weft::comm {
 namespace {
@@ -21,27 +17,6 @@ namespace {
 // Polls of a signal before the thread is given back, when every rank can have a core: about 1 us.
 // More buys nothing, and if the peer's thread waits for this very core, every poll is lost.
 constexpr uint32_t kSpins = 32;
-
-/// What is left of a communicator that failed: its peers read there what it called and why it gave
-/// up, and may be late. The last few of a process are kept.
-struct Remains {
-  const weft_transport* transport;
-  void* endpoint;
-  void* board;
-};
-constexpr size_t kRemains = 4;
-
-void bury(const Remains& remains) {
-  static std::mutex mutex;
-  static auto* kept = new std::deque<Remains>;  // leaked: peers may outlive static destructors
-  const std::lock_guard lock(mutex);
-  kept->push_back(remains);
-  if (kept->size() <= kRemains) return;
-  const Remains oldest = kept->front();
-  kept->pop_front();
-  oldest.transport->release(oldest.endpoint, oldest.board);
-  oldest.transport->endpoint_close(oldest.endpoint);
-}
 
 /// What the core adds to the transport's blob: where this rank's board is.
 struct BoardBlob {
@@ -76,6 +51,7 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       policy_(std::move(policy)),
       options_(std::move(options)),
       transport_(Library::instance().transport(policy_->settings().transport)),
+      pid_(getpid()),
       tasks_(std::make_unique<exec::Task[]>(kTasks)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
@@ -91,27 +67,17 @@ std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uin
   return made;
 }
 
-/// Only the direct engine exists so far; a transport that offers none, or a policy that asks for
-/// another, is an error.
-void Communicator::check_engine() const {
-  const config::Settings& settings = policy_->settings();
-  if (settings.engine == "direct" && (transport_.table->engines & WEFT_ENGINE_DIRECT) != 0) return;
-  throw Error(
-      HCCL_E_NOT_SUPPORT,
-      fmt::format("{}: transport '{}' has no engine '{}' that this version can drive; choose "
-                  "engine = \"direct\"",
-                  policy_->name(), settings.transport, settings.engine));
-}
-
 void Communicator::open_endpoint() {
-  check_engine();
   const weft_transport& t = *transport_.table;
   check(t.get_device(transport_.context, &device_), "no current device");
   const weft_endpoint_params params{WEFT_HEAD(weft_endpoint_params), rank_, ranks_, device_, 0};
   check(t.endpoint_open(transport_.context, &params, &endpoint_), "opening an endpoint");
   void* memory = nullptr;
   const exec::BoardLayout layout = exec::board_layout(ranks_, options_.scratch_bytes);
-  check(t.allocate(endpoint_, layout.bytes, &memory), "allocating the HCCL buffer");
+  if (t.allocate(endpoint_, layout.bytes, &memory) != HCCL_SUCCESS) {
+    clear_remains();
+    check(t.allocate(endpoint_, layout.bytes, &memory), "allocating the HCCL buffer");
+  }
   std::memset(memory, 0, layout.scratch_offset[0]);  // device memory may hold what was there before
   board_ = static_cast<exec::Board*>(memory);
   board_->identity.magic.store(magic_, std::memory_order_release);
@@ -127,7 +93,7 @@ void Communicator::join(const HcclRootInfo& root) {
   hello.name = options_.name;
   hello.facts = {
       {"policy (digest)", policy_->digest()},
-      {"plugins", Library::instance().plugin_versions()},
+      {"plugins", Library::instance().versions_of(policy_->plugins())},
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
       {"deterministic", options_.deterministic ? "1" : "0"},
   };
@@ -185,15 +151,17 @@ exec::Setup Communicator::executor_setup(const std::vector<weft_peer_view>& view
 
 Communicator::~Communicator() {
   if (session_ != nullptr) session_->leave();
+  // A forked child shares the memory with its parent, whose communicator this is.
+  if (getpid() != pid_) return;
   staging_.reset();
-  if (executor_ != nullptr && executor_->health() != HCCL_SUCCESS) {
-    bury({transport_.table, endpoint_, board_});
+  if (board_ != nullptr)
+    board_->identity.magic.store(exec::closed(magic_), std::memory_order_release);
+  if (executor_ != nullptr) {
+    bury({transport_.table, endpoint_, board_, magic_, executor_->living_peers(),
+          executor_->done()});
     return;
   }
-  if (board_ != nullptr) {
-    board_->identity.magic.store(0, std::memory_order_release);
-    transport_.table->release(endpoint_, board_);
-  }
+  if (board_ != nullptr) transport_.table->release(endpoint_, board_);
   if (endpoint_ != nullptr) transport_.table->endpoint_close(endpoint_);
 }
 

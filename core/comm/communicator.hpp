@@ -59,7 +59,7 @@ class Communicator final : private control::Listener {
   void issue(const Call& call, void* stream);
 
   /// Some call has not ended yet.
-  [[nodiscard]] bool busy() const noexcept { return executor_->done() + 1 != next_call_; }
+  [[nodiscard]] bool busy() const noexcept { return executor_->ended() != next_task_; }
   [[nodiscard]] int32_t health() const noexcept { return executor_->health(); }
   [[nodiscard]] const LastCall& last_call() const noexcept { return last_; }
 
@@ -67,14 +67,15 @@ class Communicator final : private control::Listener {
   Communicator(uint32_t ranks, uint32_t rank, std::shared_ptr<const config::Policy> policy,
                Options options);
 
-  void check_engine() const;
   void open_endpoint();
   void join(const HcclRootInfo& root);
   void connect();
   [[nodiscard]] exec::Setup executor_setup(const std::vector<weft_peer_view>& views) const;
   exec::ExecPlan* make_plan(const CallKey& key);
   exec::Task& next_task();
-  void place_buffers(const Call& call, exec::Task& task);
+  /// Throws Error if this communicator can do no more calls.
+  void check_health() const;
+  LastCall place_buffers(const Call& call, exec::Task& task);
   [[nodiscard]] bool visible(const void* address, uint64_t bytes) const noexcept {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - info_.window_base;
     return (offset < info_.window_size && bytes <= info_.window_size - offset) ||
@@ -89,6 +90,7 @@ class Communicator final : private control::Listener {
   const std::shared_ptr<const config::Policy> policy_;
   const Options options_;
   OpenTransport transport_;
+  const int32_t pid_;
   int32_t device_ = -1;
 
   void* endpoint_ = nullptr;
@@ -103,7 +105,7 @@ class Communicator final : private control::Listener {
 
   PlanCache plans_;
   std::unique_ptr<exec::Task[]> tasks_;
-  uint64_t next_task_ = 0;
+  std::atomic<uint64_t> next_task_ = 0;  // atomic for busy() on another thread
   uint64_t next_call_ = 1;
   LastCall last_;
 };

@@ -81,6 +81,11 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     query.deterministic = options_.deterministic;
     const config::Choice choice = policy_->choose(query);
     const plugin::Algorithm& algorithm = *choice.algorithm;
+    if (is_reduction(key.op) && transport_.table->reduces(key.type, key.reduce_op) == 0) {
+      throw Error(HCCL_E_NOT_SUPPORT, fmt::format("transport '{}' cannot reduce {} with {}",
+                                                  policy_->settings().transport,
+                                                  type_name(key.type), op_name(key.reduce_op)));
+    }
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = schedule::bind(
         schedule::emit(algorithm.table, algorithm.name.c_str(), shape, choice.params), geometry);
@@ -95,25 +100,33 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
 
 exec::Task& Communicator::next_task() {
   exec::Task& task = tasks_[next_task_ % kTasks];
-  if (task.plan != nullptr && task.last_call > executor_->done()) {
-    const auto start = std::chrono::steady_clock::now();
-    while (task.last_call > executor_->done()) {
-      sched_yield();
-      if (std::chrono::steady_clock::now() - start > options_.connect_timeout) {
-        throw Error(HCCL_E_AGAIN,
-                    fmt::format("{} calls are queued on this communicator and none ends; "
-                                "synchronise its streams",
-                                kTasks));
-      }
+  if (task.last_call <= executor_->done()) return task;
+  // So many calls are on their way that the oldest must end first. Streams make progress by
+  // themselves.
+  const auto start = std::chrono::steady_clock::now();
+  while (task.last_call > executor_->done()) {
+    check_health();
+    if (options_.exec_timeout.count() > 0 &&
+        std::chrono::steady_clock::now() - start > options_.exec_timeout) {
+      throw Error(HCCL_E_TIMEOUT,
+                  fmt::format("{} calls are queued on this communicator and none ends", kTasks));
     }
+    sched_yield();
   }
   return task;
+}
+
+void Communicator::check_health() const {
+  if (const int32_t code = executor_->health(); code != HCCL_SUCCESS) {
+    throw Error(static_cast<HcclResult>(code),
+                fmt::format("communicator {} has failed: {}", name(), executor_->health_text()));
+  }
 }
 
 /// Decides how each buffer travels: as it is where all peers can see it and In and Out do not
 /// overlap in a way that the schedule does not know, else through staging memory. Peers never need
 /// to know: the signal carries the place.
-void Communicator::place_buffers(const Call& call, exec::Task& task) {
+LastCall Communicator::place_buffers(const Call& call, exec::Task& task) {
   const schedule::Plan& plan = task.plan->plan;
   task.in = call.in;
   task.out = call.out;
@@ -136,21 +149,18 @@ void Communicator::place_buffers(const Call& call, exec::Task& task) {
                    : staging_->out(plan.out_bytes, next_call_, executor_->done());
     task.after = {call.out, task.out, plan.out_bytes};
   }
-  last_ = {task.plan, stage_in, stage_out};
+  return {task.plan, stage_in, stage_out};
 }
 
 void Communicator::issue(const Call& call, void* stream) {
-  if (const int32_t code = executor_->health(); code != HCCL_SUCCESS) {
-    throw Error(static_cast<HcclResult>(code),
-                fmt::format("communicator {} has failed: {}", name(), executor_->health_text()));
-  }
+  check_health();
   exec::ExecPlan* plan = plans_.find(call.key);
   if (plan == nullptr) plan = make_plan(call.key);
   exec::Task& task = next_task();
-  task.base.run = &exec::Executor::run;
+  task.base = {&exec::Executor::run, &exec::Executor::drop};
   task.executor = executor_.get();
   task.plan = plan;
-  place_buffers(call, task);
+  const LastCall placed = place_buffers(call, task);
   task.first_call = next_call_;
   task.last_call = next_call_ + plan->plan.pieces - 1;
   task.begun = false;
@@ -158,15 +168,20 @@ void Communicator::issue(const Call& call, void* stream) {
   task.step = 0;
   task.rounds = 0;
   task.waiting_since = {};
+  // Counted before it can end.
+  next_task_.store(next_task_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  const uint64_t last_call_before = plan->last_call;
+  plan->last_call = task.last_call;
   const int32_t code = transport_.table->submit(endpoint_, stream, &task.base);
   if (code != HCCL_SUCCESS) {
+    plan->last_call = last_call_before;
     task.last_call = 0;
+    next_task_.store(next_task_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }
-  plan->last_call = task.last_call;
   next_call_ = task.last_call + 1;
-  ++next_task_;
+  last_ = placed;
 }
 
 }  // namespace weft::comm

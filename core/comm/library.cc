@@ -78,13 +78,14 @@ OpenTransport Library::transport(const std::string& name) {
   return transport;
 }
 
-std::string Library::plugin_versions() {
+std::string Library::versions_of(const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> versions;
-  for (const plugin::Plugin& p : registry_.plugins()) {
-    if (p.refusal.empty()) versions.push_back(fmt::format("{} {}", p.name, p.version));
+  for (const std::string& name : names) {
+    for (const plugin::Plugin& p : registry_.plugins()) {
+      if (p.name == name && p.refusal.empty()) versions.push_back(name + ' ' + p.version);
+    }
   }
-  std::sort(versions.begin(), versions.end());
   return fmt::format("{}", fmt::join(versions, ", "));
 }
 

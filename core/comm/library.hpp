@@ -30,8 +30,8 @@ class Library {
   /// The transport of this name, opened once. Throws Error.
   [[nodiscard]] OpenTransport transport(const std::string& name);
 
-  /// "mesh 1.0.0, ring 1.0.0, ...": plugins in use, sorted by name.
-  [[nodiscard]] std::string plugin_versions();
+  /// "hccs-sdma 1.0.0, mesh 1.0.0": of the loaded plugins of these names, in their order.
+  [[nodiscard]] std::string versions_of(const std::vector<std::string>& names);
 
   /// Gives the text of a failed call to the runtimes behind the loaded transports. Never throws.
   void tell_runtimes(const char* text) noexcept;

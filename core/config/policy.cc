@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -388,6 +389,13 @@ Policy::~Policy() = default;
 const Settings& Policy::settings() const { return impl_->contents.settings; }
 const std::string& Policy::name() const { return impl_->name; }
 const std::string& Policy::digest() const { return impl_->digest; }
+
+std::vector<std::string> Policy::plugins() const {
+  std::set<std::string> names = {impl_->contents.settings.transport};
+  for (const Rule& rule : impl_->contents.rules)
+    names.insert(rule.use.substr(0, rule.use.find('.')));
+  return {names.begin(), names.end()};
+}
 
 void Policy::resolve(const plugin::Registry& registry) {
   for (Rule& rule : impl_->contents.rules) config::resolve(rule, registry, impl_->name);

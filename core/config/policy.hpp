@@ -68,6 +68,9 @@ class Policy {
   /// equal choices.
   [[nodiscard]] const std::string& digest() const;
 
+  /// Names of the plugins that the rules and [transport] use, sorted.
+  [[nodiscard]] std::vector<std::string> plugins() const;
+
   /// Ties the rules to loaded algorithms. Throws Error (HCCL_E_NOT_FOUND) with file:line:column,
   /// the rule and the nearest known name if one is missing (and why its plugin was refused, if it
   /// was); HCCL_E_PARA for an algorithm of another operation, an unknown parameter or a value out

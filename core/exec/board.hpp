@@ -44,16 +44,21 @@ struct alignas(64) Fault {
   uint32_t rank_a;  // mismatch: the two ranks; else rank_a is the rank that was waited for
   uint32_t rank_b;
   uint64_t call;
+  uint64_t timeout_ms;  // that has passed
   comm::CallKey key_a;
   comm::CallKey key_b;
 };
+
+/// Magic of a board whose rank has left.
+constexpr uint64_t closed(uint64_t magic) { return ~magic; }
 
 struct Board {
   static constexpr uint64_t kMagic = 0x6472616f62746677;  // "wftboard"
 
   struct alignas(64) Identity {
-    // kMagic and a hash of the communicator: its memory may have become another's board. 0 once the
-    // rank has closed its board.
+    // kMagic and a hash of the communicator, since its memory may become another's board. closed()
+    // of that once the rank has left; the board then stays readable for those who have calls of it
+    // to end.
     std::atomic<uint64_t> magic;
   } identity;
   struct alignas(64) Progress {

@@ -28,7 +28,7 @@ Executor::Executor(Setup setup)
     : setup_(std::move(setup)),
       board_(setup_.boards[setup_.rank]),
       seen_(setup_.ranks, 0),
-      pointers_(2 * (size_t{setup_.ranks} + 1)),
+      pointers_(2 * schedule::max_operands(setup_.ranks)),
       peer_states_(std::make_unique<std::atomic<PeerState>[]>(setup_.ranks)) {
   const BoardLayout layout = board_layout(setup_.ranks, setup_.scratch_bytes);
   for (uint32_t parity = 0; parity < 2; ++parity) {
@@ -47,6 +47,11 @@ int32_t Executor::run(weft_task* base) noexcept {
   return task.executor->progress(task);
 }
 
+void Executor::drop(weft_task* base) noexcept {
+  Task& task = *reinterpret_cast<Task*>(base);
+  task.executor->dropped(task);
+}
+
 uint64_t Executor::done() const noexcept {
   return board_->progress.done.load(std::memory_order_acquire);
 }
@@ -58,9 +63,11 @@ const schedule::PlanBody& Executor::body(const Task& task) const noexcept {
 
 int32_t Executor::progress(Task& task) noexcept {
   if (!task.begun) {
-    // Calls of one communicator run in the order of issue, whatever their streams.
-    if (done() + 1 != task.first_call) return stalled(task);
     if (failure() != 0) return fail_task(task, failure());
+    // Calls of one communicator run in the order of issue, whatever their streams. Those before are
+    // this rank's own and find the faults of peers themselves.
+    if (done() + 1 != task.first_call) return WEFT_TASK_AGAIN;
+    if (const int32_t code = check_members(task); code != 0) return fail_task(task, code);
     task.begun = true;
     task.waiting_since = {};
     if (task.before.bytes != 0) {
@@ -199,10 +206,12 @@ int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {
 }
 
 void Executor::finish(Task& task) noexcept {
-  const uint64_t last = task.last_call;
-  // From here on the task may be reused by the thread that issues calls.
   // After a failure calls may end out of order: never step back.
-  if (done() < last) board_->progress.done.store(last, std::memory_order_release);
+  if (done() < task.last_call) {
+    board_->progress.done.store(task.last_call, std::memory_order_release);
+  }
+  // From here on task and executor may be gone.
+  ended_.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace weft::exec

@@ -82,9 +82,17 @@ class Executor {
 
   /// Entry point for the transport.
   static int32_t run(weft_task* base) noexcept;
+  /// The same for a call that will never run: the communicator cannot go on without it.
+  static void drop(weft_task* base) noexcept;
 
   /// Number of the last call (piece) that this rank completed.
   [[nodiscard]] uint64_t done() const noexcept;
+
+  /// Number of tasks that have ended and will not be touched again.
+  [[nodiscard]] uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+
+  /// Boards of the other ranks that are neither lost nor left.
+  [[nodiscard]] std::vector<Board*> living_peers() const;
 
   /// HCCL_SUCCESS, or why this communicator can do no more calls.
   [[nodiscard]] int32_t health() const noexcept;
@@ -104,6 +112,9 @@ class Executor {
   /// Whether `peer` has ended the call before the last one: what it used then may be used again.
   bool ended_call_before_last(uint32_t peer) noexcept;
   bool scratch_is_free() noexcept;
+  /// A rank that has destroyed its communicator will never join a call; its board is not to be
+  /// written to. Returns the failure, or 0.
+  int32_t check_members(const Task& task) noexcept;
   void copy(const schedule::PlanStep& step, const schedule::Operand* operands) noexcept;
   void reduce(const Task& task, const schedule::PlanStep& step,
               const schedule::Operand* operands) noexcept;
@@ -115,14 +126,15 @@ class Executor {
   // waiting for something that may never come: faults.cc
   int32_t stalled(Task& task) noexcept;
   int32_t investigate(Task& task) noexcept;
-  int32_t investigate_turn(Task& task) noexcept;
   int32_t check_peer(const Task& task, uint32_t peer, bool grace_over) noexcept;
   int32_t check_boards(const Task& task) noexcept;
   int32_t mismatch(const Task& task, uint32_t peer) noexcept;
+  int32_t raise_remote(const Task& task, uint32_t peer) noexcept;
   int32_t raise(const Fault& fault) noexcept;
   int32_t adopt(const Fault& fault) noexcept;
   void set_failure(int32_t code, const std::string& text) noexcept;
   int32_t fail_task(Task& task, int32_t code) noexcept;
+  void dropped(Task& task) noexcept;
   [[nodiscard]] std::string explain(const Fault& fault) const;
   [[nodiscard]] const schedule::PlanBody& body(const Task& task) const noexcept;
   [[nodiscard]] std::byte* address(const schedule::Operand& operand) const noexcept {
@@ -139,6 +151,7 @@ class Executor {
   std::vector<void*> pointers_;  // room for the operands of a reduce
   std::unique_ptr<std::atomic<PeerState>[]> peer_states_;
   std::atomic<bool> peer_lost_{false};
+  std::atomic<uint64_t> ended_{0};
 
   std::atomic<int32_t> failure_{0};
   mutable std::mutex failure_mutex_;  // guards the texts; taken only when something has failed

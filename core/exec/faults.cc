@@ -66,22 +66,34 @@ int32_t Executor::stalled(Task& task) noexcept {
   if (++task.rounds % kLookEvery != 0 && !peer_lost_.load(std::memory_order_relaxed)) {
     return WEFT_TASK_AGAIN;
   }
-  const int32_t code = task.begun ? investigate(task) : investigate_turn(task);
+  const int32_t code = investigate(task);
   return code == 0 ? WEFT_TASK_AGAIN : fail_task(task, code);
 }
 
-/// A call that waits for its turn depends on calls of this rank only, which find the faults of
-/// peers themselves.
-int32_t Executor::investigate_turn(Task& task) noexcept {
-  const Clock::time_point now = Clock::now();
-  if (task.waiting_since == Clock::time_point{}) task.waiting_since = now;
-  if (setup_.timeout.count() == 0 || now - task.waiting_since <= 2 * setup_.timeout) return 0;
-  set_failure(
-      HCCL_E_TIMEOUT,
-      fmt::format("{} on rank {} waits for earlier calls of its communicator that never ran: "
-                  "was their stream destroyed?",
-                  comm::describe(task.plan->key), setup_.rank));
-  return failure();
+int32_t Executor::check_members(const Task& task) noexcept {
+  for (uint32_t r = 0; r < setup_.ranks; ++r) {
+    const Board& board = *setup_.boards[r];
+    const uint64_t magic = board.identity.magic.load(std::memory_order_acquire);
+    if (magic == setup_.magic) continue;
+    // It left, but may have done its part of this call before; then its board stays until this rank
+    // has, too.
+    if (magic == closed(setup_.magic) &&
+        board.progress.done.load(std::memory_order_acquire) >= task.last_call) {
+      continue;
+    }
+    return raise_remote(task, r);
+  }
+  return 0;
+}
+
+std::vector<Board*> Executor::living_peers() const {
+  std::vector<Board*> living;
+  for (uint32_t r = 0; r < setup_.ranks; ++r) {
+    if (r != setup_.rank && peer_states_[r].load(std::memory_order_acquire) == PeerState::kAlive) {
+      living.push_back(setup_.boards[r]);
+    }
+  }
+  return living;
 }
 
 int32_t Executor::investigate(Task& task) noexcept {
@@ -112,20 +124,16 @@ int32_t Executor::check_peer(const Task& task, uint32_t peer, bool grace_over) n
     }
     set_failure(HCCL_E_REMOTE,
                 fmt::format("{}; {} cannot complete", text, comm::describe(task.plan->key)));
-    return failure();
+    return raise_remote(task, peer);
   }
-  if (state == PeerState::kLeft) {
-    set_failure(HCCL_E_REMOTE,
-                fmt::format("{} has destroyed its communicator; {} on rank {} waits for it",
-                            setup_.peer_names[peer], comm::describe(task.plan->key), setup_.rank));
-    return failure();
-  }
+  if (state == PeerState::kLeft) return raise_remote(task, peer);
   if (setup_.timeout.count() > 0 && Clock::now() - task.waiting_since > setup_.timeout) {
     Fault fault{};
     fault.code = HCCL_E_TIMEOUT;
     fault.rank_a = peer;
     fault.rank_b = setup_.rank;
     fault.call = call_;
+    fault.timeout_ms = static_cast<uint64_t>(setup_.timeout.count());
     fault.key_a = task.plan->key;
     return raise(fault);
   }
@@ -135,9 +143,8 @@ int32_t Executor::check_peer(const Task& task, uint32_t peer, bool grace_over) n
 int32_t Executor::check_boards(const Task& task) noexcept {
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
     Board& board = *setup_.boards[r];
-    if (r == setup_.rank || board.identity.magic.load(std::memory_order_acquire) != setup_.magic) {
-      continue;
-    }
+    const uint64_t magic = board.identity.magic.load(std::memory_order_acquire);
+    if (r == setup_.rank || (magic != setup_.magic && magic != closed(setup_.magic))) continue;
     if (board.fault.raised.load(std::memory_order_acquire) == 1) return adopt(board.fault);
     const Record& record = board.records[call_ & 1];
     const uint64_t tag = record.tag.load(std::memory_order_acquire);
@@ -147,6 +154,27 @@ int32_t Executor::check_boards(const Task& task) noexcept {
     }
   }
   return 0;
+}
+
+void Executor::dropped(Task& task) noexcept {
+  set_failure(
+      HCCL_E_UNAVAIL,
+      fmt::format("{} on rank {} was dropped by its stream, which was destroyed by force or "
+                  "stopped by an earlier failure",
+                  comm::describe(task.plan->key), setup_.rank));
+  raise_remote(task, setup_.rank);
+  finish(task);
+}
+
+/// Tells the others too: they may wait for this rank, not for the one that is gone.
+int32_t Executor::raise_remote(const Task& task, uint32_t peer) noexcept {
+  Fault fault{};
+  fault.code = HCCL_E_REMOTE;
+  fault.rank_a = peer;
+  fault.rank_b = setup_.rank;
+  fault.call = call_;
+  fault.key_a = task.plan->key;
+  return raise(fault);
 }
 
 int32_t Executor::mismatch(const Task& task, uint32_t peer) noexcept {
@@ -166,6 +194,7 @@ int32_t Executor::raise(const Fault& fault) noexcept {
   mine.rank_a = fault.rank_a;
   mine.rank_b = fault.rank_b;
   mine.call = fault.call;
+  mine.timeout_ms = fault.timeout_ms;
   mine.key_a = fault.key_a;
   mine.key_b = fault.key_b;
   mine.raised.store(1, std::memory_order_release);
@@ -178,13 +207,22 @@ int32_t Executor::adopt(const Fault& fault) noexcept {
 }
 
 std::string Executor::explain(const Fault& fault) const {
+  // It may come from another process: trust no index.
+  if (fault.rank_a >= setup_.ranks || fault.rank_b >= setup_.ranks) {
+    return "another rank gave up for a reason that cannot be read";
+  }
   const std::string a = comm::describe(fault.key_a);
+  if (fault.code == HCCL_E_REMOTE) {
+    return fmt::format(
+        "{} has destroyed its communicator, ended or lost a call; {} of {} waits for it",
+        setup_.peer_names[fault.rank_a], a, setup_.peer_names[fault.rank_b]);
+  }
   if (fault.code == HCCL_E_TIMEOUT) {
     return fmt::format(
         "{} did not do its part of {} (call {}) within {} s, waited for by rank {}; "
         "see HCCL_EXEC_TIMEOUT",
         setup_.peer_names[fault.rank_a], a, fault.call,
-        static_cast<double>(setup_.timeout.count()) / 1000, fault.rank_b);
+        static_cast<double>(fault.timeout_ms) / 1000, fault.rank_b);
   }
   if (fault.key_a == fault.key_b) {
     return fmt::format("call {} differs: {} and {} both call {} but chose different algorithms",

@@ -45,7 +45,7 @@ struct Algorithm {
   std::vector<Param> params;
 };
 
-/// A transport that may be called: a full-size copy whose gaps answer HCCL_E_NOT_SUPPORT.
+/// A transport that may be called: a full-size copy; ABI 1.0 requires every entry.
 struct Transport {
   std::string name;
   weft_transport table{};
@@ -80,8 +80,7 @@ class Registry {
 /// Takes the text that a plugin gave to host().fail on this thread; empty if none.
 [[nodiscard]] std::string take_failure();
 
-/// `<folder of libhccl.so or of this program's own copy>/weft/plugins`: where plugins of this
-/// installation are.
+/// lib64/weft/plugins of install_prefix(): where plugins of this installation are.
 [[nodiscard]] std::filesystem::path default_folder();
 
 }  // namespace weft::plugin

@@ -52,16 +52,16 @@ class Binder {
     step.opcode = opcode;
     step.peer = peer;
     step.ordinal = static_cast<uint16_t>(ordinal);
-    if (opcode == Opcode::kSignal && ordinal == 1) fuse(step);
+    if (opcode == Opcode::kSignal && ordinal == 1 && copy_is_next_) fuse(step);
+    copy_is_next_ = false;
     body_.steps.push_back(step);
   }
 
   /// A copy of a few bytes into the peer's Scratch just before its first signal travels inside that
-  /// signal.
+  /// signal. The checker runs every schedule in this form too (Machine::carried).
   void fuse(PlanStep& signal) {
-    if (body_.steps.empty()) return;
     const PlanStep& copy = body_.steps.back();
-    if (copy.opcode != Opcode::kCopy || copy.dst_count != 1 || copy.length > kCarryBytes) return;
+    if (copy.dst_count != 1 || copy.length > kCarryBytes) return;
     const Operand dst = body_.operands[copy.first];
     const uint32_t peer_scratch = WEFT_SPACE_SCRATCH * schedule_.shape.ranks + signal.peer;
     if (dst.base != peer_scratch || dst.offset >= kMaxCarryOffset) return;
@@ -77,6 +77,7 @@ class Binder {
     const weft_chunk& shape = schedule_.operands[step.first];
     const uint64_t begin = part_begin(shape.part, shape.parts);
     const uint64_t elements = part_begin(shape.part + 1, shape.parts) - begin;
+    copy_is_next_ = step.verb == WEFT_VERB_COPY && elements > 0;
     if (elements == 0) return;
     PlanStep bound;
     bound.opcode = step.verb == WEFT_VERB_REDUCE ? Opcode::kReduce : Opcode::kCopy;
@@ -113,6 +114,7 @@ class Binder {
   const uint64_t scratch_stride_;
   std::vector<uint32_t> signals_;
   std::vector<uint32_t> waits_;
+  bool copy_is_next_ = false;  // the schedule's step before this one is the body's last, a copy
   PlanBody body_;
 };
 

@@ -19,9 +19,6 @@ namespace {
 constexpr size_t kMaxSteps = size_t{1} << 20;
 constexpr uint32_t kMaxParts = 1u << 16;
 
-/// Bound of the blocks of Scratch of one rank, and of the destinations and the sources of one step.
-constexpr uint64_t limit(uint32_t ranks) { return 4 * uint64_t{ranks} + 64; }
-
 bool equal(const weft_chunk& a, const weft_chunk& b) {
   return a.space == b.space && a.rank == b.rank && a.block == b.block && a.part == b.part &&
          a.parts == b.parts;
@@ -103,7 +100,7 @@ class Recorder {
     }
     if (step.dst_count == 0) return "no destination";
     if (step.peer != 0) return "copy and reduce have no peer: ranks are named by their chunks";
-    const uint64_t most = limit(shape.ranks);
+    const uint64_t most = max_operands(shape.ranks);
     if (step.dst_count > most || step.src_count > most) {
       return "more than " + std::to_string(most) + " destinations or sources";
     }
@@ -153,7 +150,7 @@ class Recorder {
 
   [[nodiscard]] std::string check_chunk(const weft_chunk& chunk) const {
     const Shape& shape = schedule_.shape;
-    uint64_t blocks = limit(shape.ranks);
+    uint64_t blocks = max_operands(shape.ranks);
     if (chunk.space >= WEFT_SPACE_COUNT) return "unknown space " + std::to_string(chunk.space);
     if (chunk.space == WEFT_SPACE_IN) blocks = in_blocks(shape.op, shape.ranks);
     if (chunk.space == WEFT_SPACE_OUT) blocks = out_blocks(shape.op, shape.ranks);

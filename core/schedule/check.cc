@@ -161,7 +161,9 @@ Report check(std::span<const Schedule> schedules, uint32_t flags, const Options&
   std::vector<Placement> placements = options.placements;
   if (!placeable(schedules[0].shape.op)) placements = {Placement::kSeparate};
   for (const Placement placement : placements) {
-    Report found = Machine(schedules, parts, flags, options, placement).run();
+    // As written, and with small copies inside signals, as the binder would have them.
+    Report found = Machine(schedules, parts, flags, options, placement, false).run();
+    if (found.ok()) found = Machine(schedules, parts, flags, options, placement, true).run();
     if (!found.ok()) return found;
   }
   return {};

@@ -29,11 +29,12 @@ const char* placement_text(uint32_t op, Placement placement) {
 }  // namespace
 
 Machine::Machine(std::span<const Schedule> schedules, uint32_t parts, uint32_t flags,
-                 const Options& options, Placement placement)
+                 const Options& options, Placement placement, bool carry)
     : schedules_(schedules),
       flags_(flags),
       options_(options),
       placement_(placement),
+      carry_(carry),
       shape_(schedules[0].shape),
       uses_scratch_(most_scratch_blocks(schedules) > 0),
       memory_({shape_.op, shape_.ranks, parts, most_scratch_blocks(schedules),
@@ -44,6 +45,7 @@ Machine::Machine(std::span<const Schedule> schedules, uint32_t parts, uint32_t f
   for (Rank& rank : ranks_) {
     rank.clock.assign(schedules.size(), 0);
     rank.heard.assign(schedules.size(), false);
+    rank.told.assign(schedules.size(), false);
     rank.begun.assign(1, 0);
     rank.ended.emplace_back();
   }
@@ -74,7 +76,12 @@ bool Machine::advance(uint32_t r) {
   if (step.verb == WEFT_VERB_WAIT && !wait(r, step.peer)) return false;
   ++rank.clock[r];
   if (step.verb == WEFT_VERB_SIGNAL) {
-    signals_[r * ranks() + step.peer].push_back(rank.clock);
+    rank.carried.clock = rank.clock;
+    signals_[r * ranks() + step.peer].push_back(std::move(rank.carried));
+    rank.carried = {};
+    rank.told[step.peer] = true;
+  } else if (carried(r)) {
+    load(r, step);
   } else if (step.verb != WEFT_VERB_WAIT) {
     move(r, step);
   }
@@ -83,12 +90,49 @@ bool Machine::advance(uint32_t r) {
 }
 
 bool Machine::wait(uint32_t r, uint32_t peer) {
-  std::deque<Clock>& arrived = signals_[peer * ranks() + r];
+  std::deque<Message>& arrived = signals_[peer * ranks() + r];
   if (arrived.empty()) return false;
-  learn(ranks_[r].clock, arrived.front());
+  learn(ranks_[r].clock, arrived.front().clock);
+  if (arrived.front().dst != nullptr) unload(r, arrived.front());
   arrived.pop_front();
   ranks_[r].heard[peer] = true;
   return true;
+}
+
+bool Machine::carried(uint32_t r) const {
+  const Schedule& program = schedule(r);
+  const uint32_t at = ranks_[r].step;
+  const Step& copy = program.steps[at];
+  if (!carry_ || copy.verb != WEFT_VERB_COPY || copy.dst_count != 1) return false;
+  if (at + 1 == program.steps.size()) return false;
+  const weft_chunk& dst = program.dsts(copy)[0];
+  const Step& next = program.steps[at + 1];
+  return next.verb == WEFT_VERB_SIGNAL && dst.space == WEFT_SPACE_SCRATCH &&
+         dst.rank == next.peer && !ranks_[r].told[next.peer];
+}
+
+void Machine::load(uint32_t r, const Step& copy) {
+  const Schedule& program = schedule(r);
+  const Event now = event(r, ranks_[r].step);
+  check_addresses(r, copy);
+  const weft_chunk& src = program.srcs(copy)[0];
+  Message& message = ranks_[r].carried;
+  message.dst = program.dsts(copy).data();
+  const auto cells = memory_.cells(src, now.call);
+  for (uint32_t i = 0; i < cells.count; ++i) {
+    message.values.push_back(memory_[cells.first + i].value);
+    read(cells.first + i, now, src);
+  }
+}
+
+void Machine::unload(uint32_t r, const Message& message) {
+  ++ranks_[r].clock[r];
+  const Event now = event(r, ranks_[r].step);
+  const auto cells = memory_.cells(*message.dst, now.call);
+  for (uint32_t i = 0; i < cells.count; ++i) {
+    write(cells.first + i, now, *message.dst);
+    memory_[cells.first + i].value = message.values[i];
+  }
 }
 
 bool Machine::scratch_is_free(uint32_t r) {
@@ -120,6 +164,7 @@ void Machine::begin_call(uint32_t r) {
   ++rank.call;
   rank.step = 0;
   rank.heard.assign(ranks(), false);
+  rank.told.assign(ranks(), false);
   ++rank.clock[r];
   rank.begun.push_back(rank.clock[r]);
   const Event now = event(r, kCallerStep);

@@ -18,7 +18,7 @@ class Machine {
  public:
   /// `parts`: the number that blocks are cut into. Borrows the schedules.
   Machine(std::span<const Schedule> schedules, uint32_t parts, uint32_t flags,
-          const Options& options, Placement placement);
+          const Options& options, Placement placement, bool carry);
 
   [[nodiscard]] Report run();
 
@@ -26,11 +26,20 @@ class Machine {
   /// For each rank, how many of its ticks are known to lie in the past.
   using Clock = std::vector<uint32_t>;
 
+  /// A signal on its way, with the copy that it carries, if any.
+  struct Message {
+    Clock clock;
+    const weft_chunk* dst = nullptr;
+    std::vector<Value> values;
+  };
+
   struct Rank {
     Clock clock;
     uint32_t call = 0;            // the one that runs, from 1
     uint32_t step = 0;            // the next one
     std::vector<bool> heard;      // peers waited for in this call
+    std::vector<bool> told;       // peers signalled in this call
+    Message carried;              // what the next signal takes along
     std::vector<uint32_t> begun;  // tick at which each call could begin, from call 1
     std::vector<Clock> ended;     // what was known at the end of each call, from call 1
   };
@@ -50,6 +59,11 @@ class Machine {
   /// The same for the i-th cell of each chunk.
   void move_cell(const Schedule& program, const Step& step, const Event& now, uint32_t i);
   bool wait(uint32_t rank, uint32_t peer);
+  /// Whether the binder may put this copy into the signal after it: then it reaches Scratch only
+  /// when the receiver waits.
+  [[nodiscard]] bool carried(uint32_t rank) const;
+  void load(uint32_t rank, const Step& copy);
+  void unload(uint32_t rank, const Message& message);
 
   [[nodiscard]] Event event(uint32_t rank, uint32_t step) const;
   void read(uint32_t cell, const Event& now, const weft_chunk& chunk);
@@ -78,12 +92,13 @@ class Machine {
   const uint32_t flags_;
   const Options& options_;
   const Placement placement_;
+  const bool carry_;
   const Shape shape_;
   const bool uses_scratch_;
   Memory memory_;
   Values values_;
   std::vector<Rank> ranks_;
-  std::vector<std::deque<Clock>> signals_;        // on their way, [from * ranks + to]
+  std::vector<std::deque<Message>> signals_;      // on their way, [from * ranks + to]
   std::vector<std::vector<Value>> first_result_;  // by call and part, if the same on all ranks
   std::vector<Value> args_;                       // of the step that runs
   Report report_;

@@ -42,6 +42,11 @@ struct Schedule {
   }
 };
 
+/// Most destinations, and most sources, that one step may have; also the most blocks of Scratch.
+[[nodiscard]] constexpr uint64_t max_operands(uint32_t ranks) noexcept {
+  return 4 * uint64_t{ranks} + 64;
+}
+
 /// Number of blocks of In and Out for an operation (algorithm.h, "Geometry").
 [[nodiscard]] uint32_t in_blocks(uint32_t op, uint32_t ranks) noexcept;
 [[nodiscard]] uint32_t out_blocks(uint32_t op, uint32_t ranks) noexcept;

@@ -10,6 +10,7 @@
 
 #include "src/cache.hpp"
 #include "src/dispatch.hpp"
+#include "src/sanitizers.hpp"
 
 namespace weft::kernels {
 namespace {
@@ -44,6 +45,16 @@ inline bool should_stream(const Kernels& kernels, void* const* dsts, size_t ndst
          should_stream_large(kernels, dsts, ndst, srcs, nsrc, bytes);
 }
 
+/// Calls the kernel, which is given what a kernel can be given: see ReduceFn.
+inline void run(ReduceFn kernel, const Kernels& kernels, void* const* dsts, size_t ndst,
+                const void* const* srcs, size_t nsrc, size_t bytes) noexcept {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  for (size_t s = 0; s < nsrc; ++s) report_read(srcs[s], bytes);
+  for (size_t d = 0; d < ndst; ++d) report_write(dsts[d], bytes);
+#endif
+  kernel(dsts, ndst, srcs, nsrc, bytes, should_stream(kernels, dsts, ndst, srcs, nsrc, bytes));
+}
+
 /// One source to every destination. One that is the source itself is left alone; the source is
 /// then read once for those before and once for those after it.
 void spread(const Kernels& kernels, void* const* dsts, size_t ndst, const void* src,
@@ -53,7 +64,7 @@ void spread(const Kernels& kernels, void* const* dsts, size_t ndst, const void* 
   if (n == 1) {
     copy_with(kernels, dsts[0], src, bytes);
   } else if (n > 1) {
-    kernels.spread(dsts, n, &src, 1, bytes, should_stream(kernels, dsts, n, &src, 1, bytes));
+    run(kernels.spread, kernels, dsts, n, &src, 1, bytes);
   }
   if (n + 1 < ndst) spread(kernels, dsts + n + 1, ndst - n - 1, src, bytes);
 }
@@ -65,8 +76,7 @@ inline void reduce_checked(const Kernels& kernels, void* const* dsts, size_t nds
   const size_t bytes = count * kTypeSizes[type];
   if (nsrc == 1) return spread(kernels, dsts, ndst, srcs[0], bytes);
   assert(supported(type, op));
-  kernels.reduce[type][op](dsts, ndst, srcs, nsrc, bytes,
-                           should_stream(kernels, dsts, ndst, srcs, nsrc, bytes));
+  run(kernels.reduce[type][op], kernels, dsts, ndst, srcs, nsrc, bytes);
 }
 
 }  // namespace
@@ -86,7 +96,7 @@ Kernels make_kernels(int64_t targets) {
 void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes) noexcept {
   if (dst == src || bytes == 0) return;
   if (should_stream(kernels, &dst, 1, &src, 1, bytes)) {
-    kernels.spread(&dst, 1, &src, 1, bytes, true);
+    run(kernels.spread, kernels, &dst, 1, &src, 1, bytes);
   } else {
     std::memcpy(dst, src, bytes);
   }

@@ -94,7 +94,8 @@ int32_t allocate(void* raw, uint64_t bytes, void** address) {
     const aclError error = aclrtMalloc(address, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
     if (error != ACL_SUCCESS) {
       const int32_t code = error == ACL_ERROR_RT_MEMORY_ALLOCATION ? WEFT_E_OOM : WEFT_E_RUNTIME;
-      return endpoint.context->fail(code, fmt::format("aclrtMalloc of {} bytes", bytes));
+      endpoint.context->fail_acl(error, fmt::format("aclrtMalloc of {} bytes", bytes));
+      return code;
     }
     return WEFT_OK;
   });
@@ -208,11 +209,17 @@ int32_t run_task(void* raw) {
   const int32_t result = task->run(task);
   return result <= 0 ? result : to_acl(result);
 }
+
+void drop_task(void* raw) {
+  auto* task = static_cast<weft_task*>(raw);
+  task->drop(task);
+}
+
 static_assert(static_cast<int>(WEFT_TASK_DONE) == static_cast<int>(ACLHOST_DONE) &&
               static_cast<int>(WEFT_TASK_AGAIN) == static_cast<int>(ACLHOST_AGAIN));
 
 int32_t submit(void* raw, void* stream, weft_task* task) {
-  const aclError error = aclhostLaunchTask(stream, run_task, task);
+  const aclError error = aclhostLaunchTask(stream, run_task, drop_task, task);
   if (error == ACL_SUCCESS) return WEFT_OK;
   return guarded([&] {
     return static_cast<Endpoint*>(raw)->context->fail_acl(error, "putting a task on the stream");

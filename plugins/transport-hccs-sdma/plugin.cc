@@ -20,12 +20,6 @@ uint64_t boot_id_hash() {
   return std::hash<std::string>()(id);
 }
 
-uint64_t random_id() {
-  uint64_t id = 0;
-  if (getrandom(&id, sizeof id, 0) != sizeof id) id = reinterpret_cast<uint64_t>(&id);
-  return id;
-}
-
 }  // namespace
 
 int32_t Context::fail(int32_t code, const std::string& text) const {
@@ -47,7 +41,10 @@ int32_t open_context(const weft_host* host, void** context) {
   if (made == nullptr) return WEFT_E_OOM;
   made->host = host;
   made->host_id = boot_id_hash();
-  made->process_id = random_id();
+  // Equal identities would make two processes take each other's addresses for their own.
+  if (getrandom(&made->process_id, sizeof made->process_id, 0) != sizeof made->process_id) {
+    return made->fail(WEFT_E_RUNTIME, "the system gives no random number");
+  }
   *context = made.release();  // lives as long as the process, like the plugin
   return WEFT_OK;
 }

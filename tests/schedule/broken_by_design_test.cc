@@ -210,6 +210,34 @@ TEST(BrokenByDesign, BarrierThatLetsTheFirstGo) {
                           Fault::kUnsynchronised, "rank 0 can end call 1 before rank 1"));
 }
 
+// Rank 1 shows rank 2 what rank 0 put into rank 1's Scratch; fine for long vectors, but a short one
+// travels inside the signal to rank 1.
+void third_rank_reads_scratch(const Problem& p, weft::Schedule& s) {
+  const Chunk slot = p.scratch(0).at(1);
+  if (p.rank() == 0) {
+    s.copy(slot, p.in().all());
+    s.signal(1);
+    s.signal(2);
+    s.wait(p.peers());
+  } else {
+    if (p.rank() == 2) s.wait(0);
+    if (p.rank() == 2) s.copy(p.out().all(), slot);
+    if (p.rank() == 1) s.wait(0);
+    if (p.rank() == 1) s.copy(p.out().all(), p.scratch(0));
+    s.signal(0);
+  }
+}
+
+TEST(BrokenByDesign, ThirdRankReadsWhatASignalMayCarry) {
+  const weft_algorithm table =
+      weft::detail::declare<third_rank_reads_scratch>({.name = "broken",
+                                                       .summary = "",
+                                                       .op = WEFT_OP_BROADCAST,
+                                                       .flags = WEFT_ALGORITHM_REMOTE_WRITE});
+  EXPECT_TRUE(is_rejected(check(table, "test.broken", {WEFT_OP_BROADCAST, 3, 0, 0}, {}),
+                          Fault::kRace, "rank 2"));
+}
+
 void names_a_rank_too_many(const Problem& p, weft::Schedule& s) { s.signal(p.ranks()); }
 
 TEST(BrokenByDesign, MalformedStepIsReportedWithTheBuildersText) {

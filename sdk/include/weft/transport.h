@@ -25,6 +25,9 @@ enum { WEFT_ENGINE_DIRECT = 1u << 0, WEFT_ENGINE_TASKS = 1u << 1 };
 enum { WEFT_TASK_DONE = 0, WEFT_TASK_AGAIN = -1 };
 typedef struct weft_task {
   int32_t (*run)(struct weft_task* self);
+  /* Called once instead, if the stream drops the task: it was destroyed by force, or stopped by an
+   * earlier failure. */
+  void (*drop)(struct weft_task* self);
 } weft_task;
 
 /* What one rank tells the others so that they can reach it. Opaque to the core; at most
@@ -74,8 +77,8 @@ typedef struct weft_transport {
   /* Frees what the endpoint holds, its imports included. Peers may already be gone. */
   void (*endpoint_close)(void* endpoint);
 
-  /* Memory of this rank that peers can reach: zeroed, aligned to 4096 bytes, taken up only as it is
-   * touched. */
+  /* Memory of this rank that peers can reach: not zeroed, aligned to 4096 bytes, taken up only as
+   * it is touched. */
   int32_t (*allocate)(void* endpoint, uint64_t bytes, void** address);
   void (*release)(void* endpoint, void* address);
 

@@ -103,6 +103,7 @@ static void print_algorithms(void) {
 static void print_transport(void) {
   STRUCT(weft_task);
   MEMBER(weft_task, run);
+  MEMBER(weft_task, drop);
   STRUCT(weft_endpoint_params);
   MEMBER(weft_endpoint_params, head);
   MEMBER(weft_endpoint_params, rank);

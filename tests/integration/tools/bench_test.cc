@@ -122,11 +122,13 @@ TEST(Bench, MoreRanksThanTheUsualDevices) {
 
 TEST(Bench, SizesAreWholeBlocksAndTheColumnShowsThem) {
   const json rows = measure("all_gather", 3, {"-b", "8", "-e", "100", "-f", "5"})["results"];
-  ASSERT_EQ(rows.size(), 2u);
+  ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["bytes"], 12);  // 8 is less than one element of each rank
   EXPECT_EQ(rows[0]["count"], 1);
   EXPECT_EQ(rows[1]["bytes"], 36);  // 40 rounded down
   EXPECT_EQ(rows[1]["count"], 3);
+  EXPECT_EQ(rows[2]["bytes"], 96);  // the end is always measured: 100 rounded down
+  EXPECT_EQ(rows[2]["count"], 8);
 }
 
 TEST(Bench, BandwidthFollowsFromTimeAndBytes) {

@@ -44,8 +44,20 @@ void direct(const weft::Problem& p, weft::Schedule& s) {  // two-shot
   }
 }
 
+void chain(const weft::Problem& p, weft::Schedule& s) {  // no all-reduce: only who waits for whom
+  if (p.rank() + 1 < p.ranks()) s.wait(p.rank() + 1);
+  if (p.rank() > 0) s.signal(p.rank() - 1);
+}
+
+void many_sources(const weft::Problem& p, weft::Schedule& s) {  // sums its own input over and over
+  const std::vector<weft::Chunk> sources(weft::schedule::max_operands(p.ranks()), p.in().all());
+  s.reduce(p.out().all(), sources);
+}
+
 }  // namespace
 
+WEFT_ALGORITHM(chain, .name = "chain", .summary = "", .op = WEFT_OP_ALL_REDUCE);
+WEFT_ALGORITHM(many_sources, .name = "many_sources", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 WEFT_ALGORITHM(swap_through_scratch, .name = "swap", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 WEFT_ALGORITHM(direct, .name = "direct", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 
@@ -129,8 +141,18 @@ class Group {
     if (result != WEFT_TASK_AGAIN) queue_[r].erase(queue_[r].begin());
     return result;
   }
+  /// The stream of rank r drops its oldest call.
+  void drop(uint32_t r) {
+    Executor::drop(&queue_[r].front()->base);
+    queue_[r].erase(queue_[r].begin());
+  }
   [[nodiscard]] bool idle(uint32_t r) { return queue_[r].empty(); }
   Executor& executor(uint32_t r) { return *executors_[r]; }
+  Board& board(uint32_t r) { return *boards_[r]; }
+  [[nodiscard]] std::vector<std::byte> bytes_of_board(uint32_t r) const {
+    const auto* bytes = reinterpret_cast<const std::byte*>(boards_[r]);
+    return {bytes, bytes + board_layout(n_, kScratch).bytes};
+  }
 
   /// Resumes ranks in a random order until all calls have ended.
   void run(uint32_t seed) {
@@ -259,6 +281,71 @@ TEST(Executor, AWaitForAPeerThatLeftFailsAndSaysSo) {
   for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
   EXPECT_EQ(result, HCCL_E_REMOTE);
   EXPECT_NE(last_task_error.find("destroyed"), std::string::npos) << last_task_error;
+}
+
+TEST(Executor, ARankThatWaitsForAWaitingRankLearnsOfTheDeparture) {
+  // A chain: rank 0 waits for rank 1, which waits for rank 2, which has left.
+  Group group(3);
+  std::vector<int32_t> in(4, 1), out(4);
+  for (const uint32_t r : {0, 1}) group.add(r, weft_algorithm_chain, 4, in.data(), out.data());
+  group.executor(1).peer_left(2);
+  int32_t results[2] = {WEFT_TASK_AGAIN, WEFT_TASK_AGAIN};
+  for (int i = 0; i < 1000; ++i) {
+    for (const uint32_t r : {0, 1}) {
+      if (results[r] == WEFT_TASK_AGAIN) results[r] = group.step(r);
+    }
+  }
+  EXPECT_EQ(results[1], HCCL_E_REMOTE);
+  EXPECT_EQ(results[0], HCCL_E_REMOTE);
+  EXPECT_NE(group.executor(0).health_text().find("rank 2"), std::string::npos)
+      << group.executor(0).health_text();
+}
+
+TEST(Executor, ACallNeverWritesToTheBoardOfARankThatHasClosedIt) {
+  Group group(2);
+  std::vector<int32_t> in(4, 1), out(4);
+  group.board(1).identity.magic = 0;
+  const std::vector<std::byte> before = group.bytes_of_board(1);
+  group.add(0, weft_algorithm_swap_through_scratch, 4, in.data(), out.data());
+  EXPECT_EQ(group.step(0), HCCL_E_REMOTE);
+  EXPECT_EQ(group.bytes_of_board(1), before);
+}
+
+TEST(Executor, AStepMayHaveAsManyOperandsAsTheBuilderAllows) {
+  Group group(2);
+  const uint64_t most = schedule::max_operands(2);
+  std::vector<int32_t> in(64, 3), outs[2] = {std::vector<int32_t>(64), std::vector<int32_t>(64)};
+  for (const uint32_t r : {0, 1}) {
+    group.add(r, weft_algorithm_many_sources, 64, in.data(), outs[r].data());
+  }
+  group.run(1);
+  EXPECT_EQ(outs[0], std::vector<int32_t>(64, static_cast<int32_t>(3 * most)));
+}
+
+TEST(Executor, ADroppedCallFailsTheCommunicatorOnAllRanks) {
+  Group group(2);
+  std::vector<int32_t> in(4, 1), out(4);
+  group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
+  group.add(1, weft_algorithm_direct, 4, in.data(), out.data());
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  group.drop(1);
+  EXPECT_EQ(group.executor(1).health(), HCCL_E_UNAVAIL);
+  EXPECT_EQ(group.executor(1).ended(), 1u);
+  int32_t result = WEFT_TASK_AGAIN;
+  for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
+  EXPECT_EQ(result, HCCL_E_REMOTE);
+}
+
+TEST(Executor, CountsCallsThatEndedHoweverTheyEnded) {
+  Group group(2);
+  std::vector<int32_t> in(4, 1), out(4);
+  group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
+  group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  EXPECT_EQ(group.executor(0).ended(), 0u);
+  group.executor(0).peer_left(1);
+  while (!group.idle(0)) group.step(0);
+  EXPECT_EQ(group.executor(0).ended(), 2u);
 }
 
 TEST(Executor, AWaitEndsAtItsTimeOutOnAllRanks) {
