@@ -12,6 +12,10 @@
 #include "src/dispatch.hpp"
 #include "src/sanitizers.hpp"
 
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
 namespace weft::kernels {
 namespace {
 
@@ -48,10 +52,7 @@ inline bool should_stream(const Kernels& kernels, void* const* dsts, size_t ndst
 /// Calls the kernel, which is given what a kernel can be given: see ReduceFn.
 inline void run(ReduceFn kernel, const Kernels& kernels, void* const* dsts, size_t ndst,
                 const void* const* srcs, size_t nsrc, size_t bytes) noexcept {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  for (size_t s = 0; s < nsrc; ++s) report_read(srcs[s], bytes);
-  for (size_t d = 0; d < ndst; ++d) report_write(dsts[d], bytes);
-#endif
+  report_call(dsts, ndst, srcs, nsrc, bytes);
   kernel(dsts, ndst, srcs, nsrc, bytes, should_stream(kernels, dsts, ndst, srcs, nsrc, bytes));
 }
 
@@ -69,6 +70,34 @@ void spread(const Kernels& kernels, void* const* dsts, size_t ndst, const void* 
   if (n + 1 < ndst) spread(kernels, dsts + n + 1, ndst - n - 1, src, bytes);
 }
 
+/// While it lives, the thread rounds to nearest and keeps subnormals, however the program has set
+/// it: the bits of a sum must not depend on the thread that computes it.
+class DefaultFloatMode {
+ public:
+  explicit DefaultFloatMode(int type) noexcept {
+#if defined(__SSE2__)
+    constexpr unsigned kFlushRoundAndZero = 0xE040;
+    const bool floats = type == kFp16 || type == kFp32 || type == kFp64 || type == kBfp16;
+    before_ = floats ? _mm_getcsr() : 0;
+    changed_ = (before_ & kFlushRoundAndZero) != 0;
+    if (changed_) _mm_setcsr(before_ & ~kFlushRoundAndZero);
+#else
+    (void)type;
+#endif
+  }
+  ~DefaultFloatMode() {
+#if defined(__SSE2__)
+    if (changed_) _mm_setcsr(before_);
+#endif
+  }
+  DefaultFloatMode(const DefaultFloatMode&) = delete;
+  DefaultFloatMode& operator=(const DefaultFloatMode&) = delete;
+
+ private:
+  unsigned before_ = 0;
+  bool changed_ = false;
+};
+
 inline void reduce_checked(const Kernels& kernels, void* const* dsts, size_t ndst,
                            const void* const* srcs, size_t nsrc, size_t count, int type,
                            int op) noexcept {
@@ -76,6 +105,7 @@ inline void reduce_checked(const Kernels& kernels, void* const* dsts, size_t nds
   const size_t bytes = count * kTypeSizes[type];
   if (nsrc == 1) return spread(kernels, dsts, ndst, srcs[0], bytes);
   assert(supported(type, op));
+  const DefaultFloatMode mode(type);
   run(kernels.reduce[type][op], kernels, dsts, ndst, srcs, nsrc, bytes);
 }
 

@@ -15,20 +15,16 @@ extern "C" void __tsan_write_range(void* begin, size_t bytes);
 
 namespace weft::kernels {
 
-inline void report_read([[maybe_unused]] const void* begin,
+/// What a call is about to do; nothing in a build without sanitizers.
+inline void report_call([[maybe_unused]] void* const* dsts, [[maybe_unused]] size_t ndst,
+                        [[maybe_unused]] const void* const* srcs, [[maybe_unused]] size_t nsrc,
                         [[maybe_unused]] size_t bytes) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_loadN(begin, bytes);
+  for (size_t s = 0; s < nsrc; ++s) __asan_loadN(srcs[s], bytes);
+  for (size_t d = 0; d < ndst; ++d) __asan_storeN(dsts[d], bytes);
 #elif defined(__SANITIZE_THREAD__)
-  __tsan_read_range(begin, bytes);
-#endif
-}
-
-inline void report_write([[maybe_unused]] void* begin, [[maybe_unused]] size_t bytes) noexcept {
-#if defined(__SANITIZE_ADDRESS__)
-  __asan_storeN(begin, bytes);
-#elif defined(__SANITIZE_THREAD__)
-  __tsan_write_range(begin, bytes);
+  for (size_t s = 0; s < nsrc; ++s) __tsan_read_range(srcs[s], bytes);
+  for (size_t d = 0; d < ndst; ++d) __tsan_write_range(dsts[d], bytes);
 #endif
 }
 

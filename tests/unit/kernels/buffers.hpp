@@ -2,11 +2,12 @@
 // Buffers at any alignment, with guard bytes around them.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 namespace weft::kernels::test {
@@ -36,6 +37,28 @@ class Guarded {
   std::vector<uint8_t> memory_;
   size_t bytes_;
   size_t begin_;
+};
+
+/// Memory between two pages that cannot be touched: reading beyond it is seen as well as writing.
+class Fenced {
+ public:
+  Fenced() : pages_(map()) { mprotect(pages_ + kPage, kBytes, PROT_READ | PROT_WRITE); }
+  ~Fenced() { munmap(pages_, kBytes + 2 * kPage); }
+  Fenced(const Fenced&) = delete;
+  Fenced& operator=(const Fenced&) = delete;
+
+  uint8_t* first(size_t /*bytes*/) { return pages_ + kPage; }
+  uint8_t* last(size_t bytes) { return pages_ + kPage + kBytes - bytes; }
+
+ private:
+  static constexpr size_t kPage = 65536;  // a multiple of every page size in use
+  static constexpr size_t kBytes = kPage;
+  static uint8_t* map() {
+    void* pages = mmap(nullptr, kBytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    return static_cast<uint8_t*>(pages);
+  }
+  uint8_t* pages_;
 };
 
 }  // namespace weft::kernels::test

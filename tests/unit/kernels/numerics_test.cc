@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <cfenv>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,10 @@
 
 #include "kernels/kernels.hpp"
 #include "reference.hpp"
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 namespace weft::kernels::test {
 namespace {
@@ -124,6 +129,26 @@ TEST(Numerics, HalvesOverflowToInfinityAndKeepSubnormalNumbers) {
   EXPECT_EQ(reduced<uint16_t>(kFp16, kProd, {0x0003, 0x3800}), 0x0002);  // a tie
   EXPECT_EQ(reduced<uint16_t>(kBfp16, kSum, {0x0001, 0x0001}), 0x0002);
 }
+
+TEST(Numerics, TheThreadsRoundingModeDoesNotMatter) {
+  const int before = std::fegetround();
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  const float sum = reduced<float>(kFp32, kSum, {16777216.f, 1.f});
+  EXPECT_EQ(std::fegetround(), FE_UPWARD) << "must be put back";
+  std::fesetround(before);
+  EXPECT_EQ(bits(sum), bits(16777216.f));  // to even; upward it would be 16777218
+}
+
+#if defined(__SSE2__)
+TEST(Numerics, SubnormalNumbersSurviveAThreadThatFlushesThem) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040);  // flush results, take operands for zero
+  const float sum =
+      reduced<float>(kFp32, kSum, {std::bit_cast<float>(1u), std::bit_cast<float>(2u)});
+  _mm_setcsr(before);
+  EXPECT_EQ(bits(sum), 3u);
+}
+#endif
 
 }  // namespace
 }  // namespace weft::kernels::test

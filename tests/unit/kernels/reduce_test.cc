@@ -3,6 +3,7 @@
 // vector target, against the reference; the results must be equal bit by bit.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -139,6 +140,24 @@ TEST_P(ReduceOfType, MayWriteOverAnyOfItsSources) {
             ASSERT_NO_FATAL_FAILURE(
                 check_in_place(variant, problem, first, 1 + round % 2, count, round));
           }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ReduceOfType, TouchesNothingButItsElements) {
+  const size_t element = type_size(GetParam());
+  std::array<Fenced, 5> memory;
+  for (const Variant& variant : variants()) {
+    for (const int op : kOps) {
+      for (size_t count = 1; count < 1100; count += count < 140 ? 1 : 119) {
+        for (const auto place : {&Fenced::first, &Fenced::last}) {
+          std::array<void*, 5> at;
+          for (size_t i = 0; i < 5; ++i) at[i] = (memory[i].*place)(count * element);
+          const void* srcs[] = {at[0], at[1], at[2]};
+          reduce_with(variant.kernels, at.data() + 3, 2, srcs, 2 + count % 2, count, GetParam(),
+                      op);
         }
       }
     }
