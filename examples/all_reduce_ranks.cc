@@ -1,95 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce with one process per rank, which find each other by a file:
+// All-reduce with one process per rank, which find each other by a file that rank 0 writes:
 //   weft run -n 4 -- ./all_reduce_ranks /tmp/root_info [count]
-// The file must not exist; rank 0 writes it, and removes it when all have joined.
 #include <acl/acl.h>
 #include <hccl/hccl.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <string>
-#include <thread>
+#include <ctime>
+#include <fstream>
 #include <vector>
 
-void check(int code) {
-  if (code == 0) return;
+void need(bool fine, const char* what) {
+  if (fine) return;
   const char* text = aclGetRecentErrMsg();
-  std::printf("error %d: %s\n", code, text != nullptr ? text : "no text");
+  std::printf("failed: %s %s\n", what, text != nullptr ? text : "");
   std::exit(1);
 }
-
-uint32_t number_of(const char* variable) {
-  const char* value = std::getenv(variable);
-  if (value != nullptr) return static_cast<uint32_t>(std::atoi(value));
-  std::printf("%s is not set: start this program with `weft run`\n", variable);
-  std::exit(1);
-}
-
-void write_root(const HcclRootInfo& root, const std::string& path) {
-  const std::string draft = path + ".draft";
-  std::FILE* file = std::fopen(draft.c_str(), "wb");
-  if (file == nullptr || std::fwrite(&root, sizeof root, 1, file) != 1 || std::fclose(file) != 0 ||
-      std::rename(draft.c_str(), path.c_str()) != 0) {  // complete or not there
-    std::printf("cannot write %s\n", path.c_str());
-    std::exit(1);
-  }
-}
-
-HcclRootInfo read_root(const std::string& path) {
-  HcclRootInfo root;
-  std::FILE* file;
-  while ((file = std::fopen(path.c_str(), "rb")) == nullptr) std::this_thread::yield();
-  if (std::fread(&root, sizeof root, 1, file) != 1) std::exit(1);
-  std::fclose(file);
-  return root;
-}
-
+#define CHECK(call) need((call) == 0, #call)
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::printf("usage: all_reduce_ranks FILE [COUNT]\n");
-    return 1;
-  }
-  const std::string path = argv[1];
-  const size_t count = argc > 2 ? static_cast<size_t>(std::atoll(argv[2])) : 1024;
-  const uint32_t rank = number_of("RANK_ID");
-  const uint32_t ranks = number_of("RANK_SIZE");
-
-  uint32_t devices;
-  check(aclInit(nullptr));
-  check(aclrtGetDeviceCount(&devices));
-  const int32_t device = static_cast<int32_t>(rank % devices);
-  check(aclrtSetDevice(device));
+  const char *rank_id = std::getenv("RANK_ID"), *rank_size = std::getenv("RANK_SIZE");
+  const char *device = std::getenv("ASCEND_DEVICE_ID"), *table = std::getenv("RANK_TABLE_FILE");
+  need(argc > 1 && rank_id && rank_size && device && table, "use: weft run -n N -- PROGRAM FILE");
+  const size_t count = argc > 2 ? std::atoll(argv[2]) : 1024, bytes = count * sizeof(float);
+  const uint32_t rank = std::atoi(rank_id), ranks = std::atoi(rank_size);
+  CHECK(aclInit(nullptr));
+  CHECK(aclrtSetDevice(std::atoi(device)));
   HcclRootInfo root;
-  if (rank == 0) {
-    check(HcclGetRootInfo(&root));
-    write_root(root, path);
-  } else {
-    root = read_root(path);
-  }
+  if (rank == 0) CHECK(HcclGetRootInfo(&root));
+  need(rank || std::ofstream(argv[1]).write(root.internal, sizeof root).flush(), "cannot write");
+  const auto written = [](const char* path) {  // when, in ns; 0 if it is not there
+    struct stat file;
+    return stat(path, &file) == 0 ? file.st_mtim.tv_sec * 1000000000 + file.st_mtim.tv_nsec : 0;
+  };
+  const auto end = std::time(nullptr) + 60;
+  while (rank != 0 && (written(argv[1]) < written(table) ||  // of an earlier run
+                       !std::ifstream(argv[1]).read(root.internal, sizeof root)))
+    need(std::time(nullptr) < end, "rank 0 wrote no file within 60 s");
   HcclComm comm;
-  check(HcclCommInitRootInfo(ranks, &root, rank, &comm));
-  if (rank == 0) std::remove(path.c_str());  // all have joined, so all have read it
-
+  CHECK(HcclCommInitRootInfo(ranks, &root, rank, &comm));
+  if (rank == 0) std::remove(argv[1]);  // all have joined, so all have read it
   aclrtStream stream;
-  check(aclrtCreateStream(&stream));
-  void* buffer;  // both input and output
-  const size_t bytes = count * sizeof(float);
-  check(aclrtMalloc(&buffer, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  CHECK(aclrtCreateStream(&stream));
   std::vector<float> data(count);
   for (size_t i = 0; i < count; ++i) data[i] = static_cast<float>(rank + i % 100);
-  check(aclrtMemcpy(buffer, bytes, data.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE));
-  check(HcclAllReduce(buffer, buffer, count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream));
-  check(aclrtSynchronizeStream(stream));
-  check(aclrtMemcpy(data.data(), bytes, buffer, bytes, ACL_MEMCPY_DEVICE_TO_HOST));
-
+  void* buffer;  // both input and output
+  CHECK(aclrtMalloc(&buffer, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+  CHECK(aclrtMemcpy(buffer, bytes, data.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE));
+  CHECK(HcclAllReduce(buffer, buffer, count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream));
+  CHECK(aclrtSynchronizeStream(stream));
+  CHECK(aclrtMemcpy(data.data(), bytes, buffer, bytes, ACL_MEMCPY_DEVICE_TO_HOST));
   size_t wrong = 0;
-  for (size_t i = 0; i < count; ++i)
-    wrong += data[i] != static_cast<float>(ranks * (2 * (i % 100) + ranks - 1) / 2);
+  for (size_t i = 0; i < count; ++i) wrong += data[i] != ranks * (2 * (i % 100) + ranks - 1) / 2;
   std::printf("rank %u of %u: %zu sums, %zu wrong\n", rank, ranks, count, wrong);
-  check(HcclCommDestroy(comm));
-  check(aclrtFree(buffer));
-  check(aclrtDestroyStream(stream));
-  check(aclrtResetDevice(device));
-  check(aclFinalize());
-  return wrong == 0 ? 0 : 1;
+  CHECK(HcclCommDestroy(comm));
+  CHECK(aclrtFree(buffer));
+  CHECK(aclrtDestroyStream(stream));
+  return aclFinalize() == 0 && wrong == 0 ? 0 : 1;
 }

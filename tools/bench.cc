@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -122,6 +123,8 @@ void check_spec(const Options& options, const Spec& spec) {
   refuse(spec.root >= spec.ranks, fmt::format("--root: there is no rank {}", spec.root));
   refuse(spec.in_place && (barrier || spec.op == WEFT_OP_ALL_TO_ALL),
          fmt::format("{} cannot be done in place", op));
+  refuse(spec.iterations == 0 && spec.min_time >= spec.timeout,
+         "--min-time must be less than --timeout");
   for (const char* name : {"begin", "end", "factor", "type", "memory"}) {
     refuse(barrier && options.given(name), fmt::format("barrier has no --{}", name));
   }
@@ -132,7 +135,10 @@ int measure(const Spec& spec, bool json) {
   report.begin();
   try {
     const int code = supervise(spec, report);
-    if (code != 0) return code;
+    if (code != 0) {
+      report.end(fmt::format("interrupted by signal {} ({})", code - 128, strsignal(code - 128)));
+      return code;
+    }
   } catch (const Failure& failure) {
     report.end(failure.what());
     throw;
@@ -156,8 +162,9 @@ int bench_command(const Words& words) {
   spec.op = parse_op(options.words());
   spec.check = !flags.no_check;
   check_spec(options, spec);
-  spec.devices = device_count(spec.ranks);
-  setenv("WEFT_DEVICES", std::to_string(spec.devices).c_str(), 1);
+  const Devices devices = find_devices(spec.ranks);
+  spec.devices = uint32_t(devices.visible.size());
+  setenv("WEFT_DEVICES", std::to_string(devices.on_host).c_str(), 1);
   return measure(spec, flags.json);
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "command.hpp"
 
@@ -21,6 +24,8 @@ namespace {
 [[noreturn]] void fail(const char* what) {
   throw Failure(fmt::format("{}: {}", what, std::strerror(errno)));
 }
+
+std::optional<rlimit> inherited_limit;  // of open files, once it is raised
 
 sigset_t watched_signals() {
   sigset_t set;
@@ -33,6 +38,12 @@ void ordinary_signals() {
   const sigset_t set = watched_signals();
   sigprocmask(SIG_UNBLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_DFL);
+}
+
+// Empty if the kernel does not tell.
+std::vector<pid_t> children() {
+  std::ifstream list(fmt::format("/proc/self/task/{}/children", getpid()));
+  return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
 }  // namespace
@@ -65,6 +76,14 @@ int Signals::next() {
   return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
+void raise_file_limit() {
+  rlimit limit{};
+  if (inherited_limit || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  inherited_limit = limit;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);  // if not, what needs more files fails and says so
+}
+
 pid_t fork_child() {
   const pid_t parent = getpid();
   const pid_t child = fork();
@@ -73,6 +92,7 @@ pid_t fork_child() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(128 + SIGKILL);  // it ended before prctl()
   ordinary_signals();
+  if (inherited_limit) setrlimit(RLIMIT_NOFILE, &*inherited_limit);
   return 0;
 }
 
@@ -87,6 +107,24 @@ std::optional<int> peek_end(pid_t child) {
 
 void reap(pid_t child) {
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Strays::adopt() {
+  spared_ = children();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void Strays::end_all() const {
+  for (bool found = true; found;) {  // the children of a stray come to us when it ends
+    found = false;
+    for (const pid_t child : children()) {
+      const bool spared = std::find(spared_.begin(), spared_.end(), child) != spared_.end();
+      if (spared || getpgid(child) != getpgrp()) continue;
+      kill(child, SIGKILL);
+      reap(child);
+      found = true;
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace weft::tools {
 
@@ -57,6 +58,10 @@ class Signals {
   Fd fd_;
 };
 
+/// Raises the number of files this process may have open as far as it goes. Children get the limit
+/// back that was there before.
+void raise_file_limit();
+
 /// Forks. The child (0 is returned there) has ordinary signals again and is killed when this
 /// process ends, however that happens. Throws Failure.
 pid_t fork_child();
@@ -65,6 +70,19 @@ pid_t fork_child();
 std::optional<int> peek_end(pid_t child);
 /// Reaps a child that has ended or is about to.
 void reap(pid_t child);
+
+/// Processes that children leave behind in our own process group, where they cannot be told from
+/// our neighbours by the group alone.
+class Strays {
+ public:
+  /// From now on such orphans become our children; those that we have already are spared.
+  void adopt();
+  /// Kills and reaps them. For after the children that count are gone from our group.
+  void end_all() const;
+
+ private:
+  std::vector<pid_t> spared_;
+};
 
 /// "exited with code 3", "was killed by signal 9 (Killed)".
 std::string describe_status(int status);

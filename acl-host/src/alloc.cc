@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include "context.hpp"
 #include "heap.hpp"
@@ -78,17 +79,19 @@ size_t host_memory() noexcept {
 
 aclError allocate_host(void** output, size_t size, const char* where) noexcept {
   if (const aclError error = check_request(output, size, where)) return error;
-  void* memory = nullptr;
+  std::unique_ptr<void, decltype(&std::free)> memory(nullptr, std::free);
   if (size <= host_memory()) {
-    memory = std::aligned_alloc(kSmallest, (size + kSmallest - 1) / kSmallest * kSmallest);
+    memory.reset(std::aligned_alloc(kSmallest, (size + kSmallest - 1) / kSmallest * kSmallest));
   }
   if (memory == nullptr) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: the host has no room for %zu bytes", where,
                 size);
   }
-  return guarded(where, [&] {
-    add_range({reinterpret_cast<uintptr_t>(memory), size}, Place::kAllocated, -1);
-    *output = memory;
+  return guarded(where, [&]() -> aclError {
+    Range obstacle;
+    const Range range{reinterpret_cast<uintptr_t>(memory.get()), size};
+    if (!add_range(range, Place::kAllocated, -1, &obstacle)) return refuse_stale(obstacle, where);
+    *output = memory.release();
     return ACL_SUCCESS;
   });
 }
@@ -105,10 +108,12 @@ aclError register_host(void* pointer, size_t size, const char* where) noexcept {
                 size);
   }
   return guarded(where, [&]() -> aclError {
-    if (add_range({base, size}, Place::kRegistered, -1)) return ACL_SUCCESS;
+    Range obstacle;
+    if (add_range({base, size}, Place::kRegistered, -1, &obstacle)) return ACL_SUCCESS;
     return fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
-                "%s: the range at %p of %zu bytes overlaps page-locked memory; unregister it first",
-                where, pointer, size);
+                "%s: the range at %p of %zu bytes overlaps page-locked memory at %p; unregister it "
+                "first",
+                where, pointer, size, reinterpret_cast<void*>(obstacle.base));
   });
 }
 
@@ -148,6 +153,7 @@ aclError aclrtMemInvalidate(void* devPtr, size_t size) {
 aclError aclrtFree(void* devPtr) {
   constexpr const char* kWhere = "aclrtFree";
   if (devPtr == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "%s: devPtr is NULL", kWhere);
+  if (const aclError error = refuse_after_fork(kWhere)) return error;
   return guarded(kWhere, [&]() -> aclError {
     Heap* heap = find_heap(devPtr);
     if (heap != nullptr && heap->release(devPtr)) return ACL_SUCCESS;

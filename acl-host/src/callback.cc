@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "context.hpp"
 #include "stream.hpp"
@@ -24,24 +26,38 @@ constexpr size_t kMaxSubscribers = 1024;
 struct Call {
   void (*function)(void*);
   void* argument;
-  Stream* stream;     // nullptr: nobody waits
-  uint64_t position;  // of the task that waits
+  Stream* stream;
+  uint64_t position;  // of its task
+  bool awaited;       // the task waits for the function
 };
 
 // The flag lets functions that would deadlock the thread refuse.
 void run_host_function(void (*function)(void*), void* argument) noexcept {
-  t_thread.in_host_function = true;
+  const bool nested = std::exchange(t_thread.in_host_function, true);
   function(argument);
-  t_thread.in_host_function = false;
+  t_thread.in_host_function = nested;
+}
+
+// The slot may belong to another stream by now: positions only grow.
+void raise(std::atomic<uint64_t>& newest, uint64_t position) noexcept {
+  uint64_t known = newest.load();
+  while (known < position && !newest.compare_exchange_weak(known, position)) {
+  }
 }
 
 void report_return(const Call& call) noexcept {
-  if (call.stream == nullptr) return;
-  // The slot may belong to another stream by now: positions only grow.
-  uint64_t newest = call.stream->host_done.load();
-  while (newest < call.position &&
-         !call.stream->host_done.compare_exchange_weak(newest, call.position)) {
+  if (!call.awaited) return;
+  raise(call.stream->host_done, call.position);
+  call.stream->host_done.notify_all();
+}
+
+void run(const Call& call) noexcept {
+  if (call.awaited) {
+    run_host_function(call.function, call.argument);
+  } else {
+    call.function(call.argument);
   }
+  report_return(call);
 }
 
 /// Calls that wait for their thread.
@@ -67,12 +83,24 @@ Threads& threads() {
   return all;
 }
 
-void push(CallQueue& queue, const Call& call) {
+// False if the queue has ended: the call will never run.
+bool push(CallQueue& queue, const Call& call) {
   {
     const std::lock_guard lock(queue.mutex);
+    if (queue.ended) return false;
     queue.calls.push_back(call);
   }
   queue.changed.notify_one();
+  return true;
+}
+
+// Runs the oldest call. The caller holds the lock, which is released meanwhile.
+void run_oldest(CallQueue& queue, std::unique_lock<std::mutex>& lock) {
+  const Call call = queue.calls.front();
+  queue.calls.pop_front();
+  lock.unlock();
+  run(call);
+  lock.lock();
 }
 
 void serve_context(Context* context, const SharedQueue& queue) {
@@ -81,12 +109,7 @@ void serve_context(Context* context, const SharedQueue& queue) {
   for (;;) {
     queue->changed.wait(lock, [&] { return queue->ended || !queue->calls.empty(); });
     if (queue->calls.empty()) return;
-    const Call call = queue->calls.front();
-    queue->calls.pop_front();
-    lock.unlock();
-    run_host_function(call.function, call.argument);
-    report_return(call);
-    lock.lock();
+    run_oldest(*queue, lock);
   }
 }
 
@@ -103,12 +126,14 @@ SharedQueue context_queue(Context* context) {
   return queue;
 }
 
-SharedQueue subscriber(uint64_t thread) {
-  Threads& all = threads();
-  const std::lock_guard lock(all.mutex);
-  const auto it = all.subscribers.find(thread);
-  return it == all.subscribers.end() ? nullptr : it->second;
+template <class Key>
+SharedQueue find_queue(const std::map<Key, SharedQueue>& queues, const Key& key) {
+  const std::lock_guard lock(threads().mutex);
+  const auto it = queues.find(key);
+  return it == queues.end() ? nullptr : it->second;
 }
+
+SharedQueue subscriber(uint64_t thread) { return find_queue(threads().subscribers, thread); }
 
 struct HostFunction {
   aclrtHostFunc function;
@@ -128,42 +153,69 @@ uint64_t front_position(const Stream& stream) noexcept {
   return stream.done.load(std::memory_order_relaxed) + 1;
 }
 
-int32_t result_of_call(const Stream& stream) noexcept {
-  return stream.host_done.load(std::memory_order_acquire) >= front_position(stream) ? kDone
-                                                                                    : kAgain;
+bool call_returned(const Stream& stream) noexcept {
+  return stream.host_done.load(std::memory_order_acquire) >= front_position(stream);
+}
+
+// Takes the front task's call back from its queue; if it already runs, blocks until it has
+// returned.
+int32_t withdraw(const Stream& stream, const SharedQueue& queue) noexcept {
+  const uint64_t position = front_position(stream);
+  if (queue != nullptr) {
+    const std::lock_guard lock(queue->mutex);
+    const auto mine = [&](const Call& call) {
+      return call.stream == &stream && call.position == position;
+    };
+    if (std::erase_if(queue->calls, mine) != 0) return kDone;
+  }
+  for (uint64_t newest = 0; (newest = stream.host_done.load()) < position;) {
+    stream.host_done.wait(newest);
+  }
+  return kDone;
 }
 
 // The function may block for as long as it likes: whoever only helps must not run it.
 int32_t step_host_function(Stream& stream, Task& task, Runner runner) noexcept {
   auto& a = task.arguments<HostFunction>();
-  if (runner == Runner::kDiscard) return kDone;
-  if (a.handed_over) return result_of_call(stream);
+  if (runner == Runner::kDiscard) {
+    if (!a.handed_over) return kDone;
+    const Context* context = stream.context;
+    return withdraw(stream, find_queue(threads().of_contexts, context));
+  }
+  if (a.handed_over) return call_returned(stream) ? kDone : kAgain;
   if (runner == Runner::kOwner) {
     run_host_function(a.function, a.argument);
     return kDone;
   }
   const aclError error = guarded("aclrtLaunchHostFunc", [&] {
-    push(*context_queue(stream.context), {a.function, a.argument, &stream, front_position(stream)});
-    a.handed_over = true;
+    a.handed_over = push(*context_queue(stream.context),
+                         {a.function, a.argument, &stream, front_position(stream), true});
     return ACL_SUCCESS;
   });
   return error == ACL_SUCCESS ? kAgain : error;
 }
 
+aclError unsubscribed_too_early(const Stream& stream) noexcept {
+  return fail(ACL_ERROR_RT_STREAM_NO_CB_REG,
+              "aclrtLaunchCallback: the thread of stream %d was unsubscribed before the callback "
+              "ran; synchronise first",
+              stream.id);
+}
+
 int32_t step_callback(Stream& stream, Task& task, Runner runner) noexcept {
   auto& a = task.arguments<Callback>();
-  if (runner == Runner::kDiscard) return kDone;
-  if (a.handed_over) return result_of_call(stream);
+  if (runner == Runner::kDiscard) {
+    return a.handed_over ? withdraw(stream, subscriber(a.thread)) : kDone;
+  }
+  if (a.handed_over) {
+    if (!call_returned(stream)) return kAgain;
+    return stream.host_dropped == front_position(stream) ? unsubscribed_too_early(stream) : kDone;
+  }
   return guarded("aclrtLaunchCallback", [&]() -> int32_t {
     const SharedQueue queue = subscriber(a.thread);
-    if (queue == nullptr) {
-      return fail(ACL_ERROR_RT_STREAM_NO_CB_REG,
-                  "aclrtLaunchCallback: the thread of stream %d was unsubscribed before the "
-                  "callback ran; synchronise first",
-                  stream.id);
-    }
-    a.handed_over = true;
-    push(*queue, {a.function, a.argument, a.block ? &stream : nullptr, front_position(stream)});
+    a.handed_over = queue != nullptr && push(*queue, {a.function, a.argument, &stream,
+                                                      front_position(stream), a.block});
+    if (!a.handed_over) return unsubscribed_too_early(stream);
     return a.block ? kAgain : kDone;
   });
 }
@@ -192,10 +244,27 @@ aclError subscribe(uint64_t thread, Stream& stream, const char* where) {
   return ACL_SUCCESS;
 }
 
+// Ends a subscriber's queue: its thread stops waiting, and streams no longer wait for its calls.
+void end_subscriber(CallQueue& queue) {
+  std::deque<Call> dropped;
+  {
+    const std::lock_guard lock(queue.mutex);
+    queue.ended = true;
+    dropped.swap(queue.calls);
+  }
+  queue.changed.notify_all();
+  for (const Call& call : dropped) {
+    if (call.awaited) raise(call.stream->host_dropped, call.position);
+    report_return(call);
+  }
+}
+
 // The caller holds the lock.
 void unbind(Threads& all, std::map<uint64_t, SharedQueue>::iterator it, Stream& stream) {
   stream.subscriber = 0;
-  if (--it->second->streams == 0) all.subscribers.erase(it);
+  if (--it->second->streams != 0) return;
+  end_subscriber(*it->second);
+  all.subscribers.erase(it);
 }
 
 aclError unsubscribe(uint64_t thread, Stream& stream, const char* where) {
@@ -212,42 +281,48 @@ aclError unsubscribe(uint64_t thread, Stream& stream, const char* where) {
   return ACL_SUCCESS;
 }
 
+aclError not_subscribed(const char* where) noexcept {
+  return fail(ACL_ERROR_RT_THREAD_SUBSCRIBE,
+              "%s: this thread is not subscribed, or no longer; call aclrtSubscribeReport with its "
+              "id",
+              where);
+}
+
+// Runs what is queued, but nothing that comes meanwhile.
 aclError process(int32_t timeout, const char* where) {
   const SharedQueue queue = subscriber(static_cast<uint64_t>(pthread_self()));
-  if (queue == nullptr) {
-    return fail(ACL_ERROR_RT_THREAD_SUBSCRIBE,
-                "%s: this thread is not subscribed; call aclrtSubscribeReport with its id", where);
+  if (queue == nullptr) return not_subscribed(where);
+  std::unique_lock lock(queue->mutex);
+  const auto ready = [&] { return queue->ended || !queue->calls.empty(); };
+  if (timeout < 0) {
+    queue->changed.wait(lock, ready);
+  } else {
+    queue->changed.wait_until(
+        lock, std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout), ready);
   }
-  std::deque<Call> batch;
-  {
-    std::unique_lock lock(queue->mutex);
-    const auto filled = [&] { return !queue->calls.empty(); };
-    if (timeout < 0) {
-      queue->changed.wait(lock, filled);
-    } else {
-      queue->changed.wait_until(
-          lock, std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout), filled);
-    }
-    batch.swap(queue->calls);
-  }
-  if (batch.empty()) {
+  if (queue->calls.empty()) {
+    if (queue->ended) return not_subscribed(where);
     return fail(ACL_ERROR_RT_REPORT_TIMEOUT, "%s: no callback came within %d ms", where, timeout);
   }
-  for (const Call& call : batch) {
-    call.function(call.argument);
-    report_return(call);
+  for (size_t left = queue->calls.size(); left > 0 && !queue->calls.empty(); --left) {
+    run_oldest(*queue, lock);
   }
   return ACL_SUCCESS;
 }
 
 }  // namespace
 
-void forget_subscriber(Stream& stream) noexcept {
+void forget_subscriber(Stream& stream, bool discard) noexcept {
   if (stream.subscriber == 0) return;
   Threads& all = threads();
   const std::lock_guard lock(all.mutex);
   const auto it = all.subscribers.find(stream.subscriber);
-  if (it != all.subscribers.end()) unbind(all, it, stream);
+  if (it == all.subscribers.end()) return;
+  if (discard) {
+    const std::lock_guard calls_lock(it->second->mutex);
+    std::erase_if(it->second->calls, [&](const Call& call) { return call.stream == &stream; });
+  }
+  unbind(all, it, stream);
 }
 
 void retire_host_thread(Context& context) noexcept {
@@ -321,10 +396,6 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
 
 aclError aclrtProcessReport(int32_t timeout) {
   constexpr const char* kWhere = "aclrtProcessReport";
-  if (timeout != -1 && timeout <= 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: timeout %d is neither -1 (no limit) nor a positive number of milliseconds",
-                kWhere, timeout);
-  }
+  if (const aclError error = check_timeout(timeout, kWhere)) return error;
   return guarded(kWhere, [&] { return process(timeout, kWhere); });
 }

@@ -90,13 +90,16 @@ Context* create_context(int32_t device, bool is_primary, const char* where,
     return nullptr;
   }
   context->serial.store(++g_serial, std::memory_order_release);
-  context->live.store(true, std::memory_order_release);
+  context->life_state.store(Life::kLive, std::memory_order_release);
   return context;
 }
 
 void destroy_context(Context& context) noexcept {
   g_streams.for_each([&context](Stream& stream) {
-    if (stream.context.load(std::memory_order_relaxed) == &context) destroy_stream(stream, false);
+    // One that is claimed is being destroyed by its owner.
+    if (stream.context.load(std::memory_order_relaxed) == &context && g_streams.claim(&stream)) {
+      destroy_stream(stream, false);
+    }
   });
   retire_host_thread(context);
   context.serial.store(0, std::memory_order_release);
@@ -176,6 +179,11 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 found->device);
   }
   if (const aclError error = refuse_in_host_function("aclrtDestroyContext")) return error;
+  if (!g_contexts.claim(found)) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "aclrtDestroyContext: another thread destroys %p; destroy each context once",
+                context);
+  }
   destroy_context(*found);
   return ACL_SUCCESS;
 }
@@ -184,6 +192,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
   if (context == nullptr) {
     return fail(ACL_ERROR_INVALID_PARAM, "aclrtSetCurrentContext: context is NULL");
   }
+  if (const aclError error = refuse_after_fork("aclrtSetCurrentContext")) return error;
   Context* found = g_contexts.find(context);
   if (found == nullptr) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE,

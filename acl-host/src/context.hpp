@@ -19,7 +19,7 @@ constexpr size_t kSysParams = 4;
 constexpr int64_t kSysParamUnset = INT64_MIN;
 
 struct alignas(256) Context {
-  std::atomic<bool> live{false};
+  std::atomic<Life> life_state{Life::kDead};
   std::atomic<uint64_t> serial{0};  // another one for every context ever made; 0 while dead
   Context* next_free = nullptr;
   int32_t device = 0;
@@ -54,6 +54,10 @@ aclError check_device(int64_t device, const char* where) noexcept;
 
 /// A checked device. The reference stays good for ever.
 Device& device_at(int32_t device);
+
+/// Reports, in the name of `where`, that this process was forked from one that had a heap: what it
+/// inherited belongs to the parent.
+aclError refuse_after_fork(const char* where) noexcept;
 
 /// The device's memory, created on first use; nullptr after reporting why not.
 Heap* heap_of(int32_t device, const char* where, aclError code) noexcept;

@@ -12,8 +12,7 @@
 namespace weft::acl {
 namespace {
 
-// A thread that helps somebody else's stream copies this much and looks around again.
-constexpr size_t kHelpBytes = 32U << 20;
+constexpr size_t kRowCost = 64;  // of starting a row, in bytes copied meanwhile
 
 struct Copy {
   char* dst;
@@ -29,6 +28,7 @@ struct Copy2d {
   size_t src_pitch;
   size_t width;
   size_t height;
+  size_t column = 0;  // where the first row goes on
 };
 
 struct Set {
@@ -37,10 +37,12 @@ struct Set {
   int32_t value;
 };
 
+size_t limit_of(Runner runner) noexcept { return runner == Runner::kOwner ? SIZE_MAX : kHelpBytes; }
+
 int32_t step_copy(Stream&, Task& task, Runner runner) noexcept {
   auto& a = task.arguments<Copy>();
   if (runner != Runner::kDiscard) {
-    const size_t bytes = runner == Runner::kOwner ? a.bytes : std::min(a.bytes, kHelpBytes);
+    const size_t bytes = std::min(a.bytes, limit_of(runner));
     kernels::copy(a.dst, a.src, bytes);
     a.dst += bytes;
     a.src += bytes;
@@ -51,21 +53,35 @@ int32_t step_copy(Stream&, Task& task, Runner runner) noexcept {
   return kDone;
 }
 
-void copy_rows(const Copy2d& a) noexcept {
-  for (size_t row = 0; row < a.height; ++row) {
-    kernels::copy(a.dst + row * a.dst_pitch, a.src + row * a.src_pitch, a.width);
+// Copies rows worth about `limit` bytes and takes them off; true if none is left.
+bool copy_rows(Copy2d& a, size_t limit) noexcept {
+  for (size_t cost = 0; a.height != 0 && cost < limit;) {
+    const size_t bytes = std::min(a.width - a.column, limit - cost);
+    kernels::copy(a.dst + a.column, a.src + a.column, bytes);
+    cost += bytes + kRowCost;
+    a.column += bytes;
+    if (a.column < a.width) continue;
+    a.column = 0;
+    a.dst += a.dst_pitch;
+    a.src += a.src_pitch;
+    --a.height;
   }
+  return a.height == 0;
 }
 
 int32_t step_copy_2d(Stream&, Task& task, Runner runner) noexcept {
-  if (runner != Runner::kDiscard) copy_rows(task.arguments<Copy2d>());
-  return kDone;
+  if (runner == Runner::kDiscard) return kDone;
+  return copy_rows(task.arguments<Copy2d>(), limit_of(runner)) ? kDone : kMore;
 }
 
 int32_t step_set(Stream&, Task& task, Runner runner) noexcept {
-  const auto& a = task.arguments<Set>();
-  if (runner != Runner::kDiscard) std::memset(a.dst, a.value, a.bytes);
-  return kDone;
+  if (runner == Runner::kDiscard) return kDone;
+  auto& a = task.arguments<Set>();
+  const size_t bytes = std::min(a.bytes, limit_of(runner));
+  std::memset(a.dst, a.value, bytes);
+  a.dst += bytes;
+  a.bytes -= bytes;
+  return a.bytes == 0 ? kDone : kMore;
 }
 
 // Which side of a copy the kind says is device memory.
@@ -228,11 +244,12 @@ aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
                        size_t height, aclrtMemcpyKind kind) {
   constexpr const char* kWhere = "aclrtMemcpy2d";
   if (width == 0 || height == 0) return ACL_SUCCESS;
-  const Copy2d copy{
+  Copy2d copy{
       static_cast<char*>(dst), dpitch, static_cast<const char*>(src), spitch, width, height};
   if (const aclError error = check_2d(copy, kind, kWhere)) return error;
   if (const aclError error = need_context_for(kind, kWhere)) return error;
-  copy_rows(copy);
+  while (!copy_rows(copy, SIZE_MAX)) {
+  }
   return ACL_SUCCESS;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices there are, and the state of each.
+#include <pthread.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -11,12 +13,23 @@
 
 #include "context.hpp"
 #include "heap.hpp"
+#include "ipc_server.hpp"
 
 namespace weft::acl {
 namespace {
 
 constexpr int32_t kDefaultDevices = 8;
 constexpr int32_t kMaxDevices = 1024;
+
+std::atomic<bool> g_forked_in_use{false};
+
+// The child shares the heaps' pages with its parent, but has none of its threads, and locks may be
+// held by threads that do not exist.
+void in_forked_child() noexcept {
+  g_forked_in_use.store(true);
+  t_thread = {};
+  close_listener();
+}
 
 /// The visible devices, or why there are none.
 struct Devices {
@@ -101,11 +114,25 @@ aclError check_device(int64_t device, const char* where) noexcept {
 
 Device& device_at(int32_t device) { return devices().state[static_cast<size_t>(device)]; }
 
+aclError refuse_after_fork(const char* where) noexcept {
+  if (!g_forked_in_use.load(std::memory_order_relaxed)) return ACL_SUCCESS;
+  return fail(ACL_ERROR_RT_DEV_SETUP_ERROR,
+              "%s: this process was forked after the runtime was used; start ranks with exec or "
+              "posix_spawn, or use ACL only after the fork",
+              where);
+}
+
 Heap* heap_of(int32_t device, const char* where, aclError code) noexcept {
+  if (refuse_after_fork(where) != ACL_SUCCESS) return nullptr;
   Device& state = device_at(device);
   if (Heap* heap = state.heap.load(std::memory_order_acquire)) return heap;
   const std::lock_guard lock(state.mutex);
   if (Heap* heap = state.heap.load(std::memory_order_acquire)) return heap;
+  static const int watched = pthread_atfork(nullptr, nullptr, in_forked_child);
+  if (watched != 0) {
+    fail(code, "%s: no memory to watch for forks", where);
+    return nullptr;
+  }
   std::string why;
   Heap* heap = Heap::create(device, &why);
   if (heap == nullptr) {

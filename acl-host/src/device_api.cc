@@ -19,11 +19,6 @@ namespace {
 constexpr int64_t kNoSuperPod = 0x3FF;  // server id outside of a super pod
 constexpr int32_t kDiesPerChip = 2;     // of the A3 family
 
-aclError null_output(const char* where, const char* name) noexcept {
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s is NULL; pass where to store the result", where,
-              name);
-}
-
 /// Pairs (device, peer) with access enabled.
 struct Peers {
   std::mutex mutex;

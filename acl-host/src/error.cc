@@ -34,25 +34,40 @@ SharedTexts& shared_texts() {
   return shared;
 }
 
-Texts& thread_texts() {
-  thread_local Texts texts;
-  return texts;
+struct ThreadTexts {
+  Texts texts;
+  std::string returned;  // what aclGetRecentErrMsg returned last
+};
+
+// Both trivial: destructors of globals and of other thread-locals may still fail and ask.
+thread_local constinit ThreadTexts* t_texts = nullptr;
+thread_local constinit bool t_ended = false;  // the thread's texts are gone for good
+
+struct EndOfThread {
+  ~EndOfThread() {
+    t_ended = true;
+    delete t_texts;
+    t_texts = nullptr;
+  }
+};
+
+// nullptr once the thread destroys its thread-locals.
+ThreadTexts* thread_texts() {
+  if (t_texts == nullptr && !t_ended) {
+    thread_local const EndOfThread end_of_thread;
+    t_texts = new ThreadTexts;
+  }
+  return t_texts;
 }
 
-// What aclGetRecentErrMsg returned last on this thread.
-std::string& returned_text() {
-  thread_local std::string text;
-  return text;
-}
-
-// Calls f with the store in use.
+// Calls f with the store in use, if there is one.
 template <class F>
 void with_texts(F&& f) {
   if (g_process_wide.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(shared_texts().mutex);
     f(shared_texts().texts);
-  } else {
-    f(thread_texts());
+  } else if (ThreadTexts* mine = thread_texts()) {
+    f(mine->texts);
   }
 }
 
@@ -97,6 +112,18 @@ aclError fail(aclError code, const char* format, ...) noexcept {
   return fail_silently(code);
 }
 
+aclError null_output(const char* where, const char* name) noexcept {
+  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s is NULL; pass where to store the result", where,
+              name);
+}
+
+aclError check_timeout(int32_t timeout, const char* where) noexcept {
+  if (timeout == -1 || timeout > 0) return ACL_SUCCESS;
+  return fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: timeout %d is neither -1 (no limit) nor a positive number of milliseconds",
+              where, timeout);
+}
+
 aclError fail_silently(aclError code) noexcept {
   t_thread.last_error = code;
   return code;
@@ -108,7 +135,9 @@ using namespace weft::acl;
 
 const char* aclGetRecentErrMsg() {
   try {
-    std::string& result = returned_text();
+    ThreadTexts* mine = thread_texts();
+    if (mine == nullptr) return nullptr;
+    std::string& result = mine->returned;
     result.clear();
     with_texts([&](Texts& texts) {
       for (const std::string& text : texts) {

@@ -30,7 +30,14 @@ extern thread_local constinit ThreadState t_thread;
 /// The same without a text, for answers that are no mistake ("no device yet").
 aclError fail_silently(aclError code) noexcept;
 
-/// Adds a text to the store of the calling thread.
+/// Reports an output that is NULL, in the name of `where`.
+aclError null_output(const char* where, const char* name) noexcept;
+
+/// Reports a timeout that is neither -1 nor a positive number of milliseconds.
+aclError check_timeout(int32_t timeout, const char* where) noexcept;
+
+/// Adds a text to the store of the calling thread; drops it if the thread's store is gone, which
+/// it is once the thread has begun to destroy its thread-local objects.
 void store_text(const char* text) noexcept;
 
 /// Moves the calling thread's newest text to `buffer`; an empty string if there is none.

@@ -112,7 +112,7 @@ aclError create(aclrtEvent* output, uint32_t flags, EventForm form, const char* 
   event->recorded = false;
   event->time_ns = 0;
   event->waits = 0;
-  event->live.store(true, std::memory_order_release);
+  event->life_state.store(Life::kLive, std::memory_order_release);
   *output = event;
   return ACL_SUCCESS;
 }
@@ -229,6 +229,10 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
   aclError event_error = ACL_SUCCESS;
   Event* found = find_event(event, "aclrtDestroyEvent", &event_error);
   if (found == nullptr) return event_error;
+  if (!g_events.claim(found)) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "aclrtDestroyEvent: another thread destroys %p; destroy each event once", event);
+  }
   {
     const std::lock_guard lock(found->mutex);
     if (found->form != EventForm::kEx) device_at(found->device).events.fetch_sub(1);

@@ -22,7 +22,7 @@ enum class EventForm {
 constexpr size_t kEventsPerDevice = 65536;
 
 struct alignas(128) Event {
-  std::atomic<bool> live{false};
+  std::atomic<Life> life_state{Life::kDead};
   Event* next_free = nullptr;
   std::mutex mutex;  // guards the rest
   EventForm form = EventForm::kLegacy;

@@ -31,11 +31,6 @@ aclError look(aclrtEvent handle, const char* where, State* state) noexcept {
   return ACL_SUCCESS;
 }
 
-aclError null_output(const char* where, const char* name) noexcept {
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s is NULL; pass where to store the result", where,
-              name);
-}
-
 aclError refuse_ex(const State& state, const char* where) noexcept {
   if (state.form != EventForm::kEx) return ACL_SUCCESS;
   return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
@@ -118,11 +113,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
   constexpr const char* kWhere = "aclrtSynchronizeEventWithTimeout";
-  if (timeout != -1 && timeout <= 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: timeout %d is neither -1 (no limit) nor a positive number of milliseconds",
-                kWhere, timeout);
-  }
+  if (const aclError error = check_timeout(timeout, kWhere)) return error;
   return synchronise(event, Deadline::after_ms(timeout), kWhere);
 }
 

@@ -93,6 +93,7 @@ void* map_file(int file, size_t offset, size_t size) noexcept {
   const uintptr_t end = base + round_up(size, kPage);
   if (base > start) munmap(reserved, base - start);
   if (start + span > end) munmap(reinterpret_cast<void*>(end), start + span - end);
+  madvise(mapped, size, MADV_DONTFORK);  // a child's stray access faults instead of corrupting
   madvise(mapped, size, MADV_HUGEPAGE);  // a wish; many hosts refuse it
   return mapped;
 }

@@ -48,9 +48,46 @@ class Descriptor {
   const int value_;
 };
 
+/// A new import, which is undone with its scope unless it is kept.
+class Import {
+ public:
+  Import(void* memory, size_t size) : range_{reinterpret_cast<uintptr_t>(memory), size} {}
+  Import(const Import&) = delete;
+  Import& operator=(const Import&) = delete;
+  ~Import() {
+    if (kept_) return;
+    Range removed;
+    if (registered_) remove_range(range_.base, Place::kImported, &removed);
+    munmap(reinterpret_cast<void*>(range_.base), range_.size);
+  }
+  bool enlist(int32_t device, Range* obstacle) {
+    return registered_ = add_range(range_, Place::kImported, device, obstacle);
+  }
+  void keep(const std::string& key) {
+    const std::lock_guard lock(imports().mutex);
+    imports().by_key[key].push_back(range_.base);
+    kept_ = true;
+  }
+
+ private:
+  const Range range_;
+  bool registered_ = false;
+  bool kept_ = false;
+};
+
 aclError bad_key(const char* where) noexcept {
   return fail(ACL_ERROR_RT_PARAM_INVALID,
               "%s: the text is no key of aclrtIpcMemGetExportKey; pass all its 65 bytes", where);
+}
+
+// Repeats a system call that a signal has interrupted.
+template <class Call>
+ssize_t uninterrupted(Call&& call) noexcept {
+  ssize_t result = -1;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
 }
 
 bool connect_to(int socket, const std::string& name) noexcept {
@@ -61,9 +98,11 @@ bool connect_to(int socket, const std::string& name) noexcept {
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return connect(socket, reinterpret_cast<sockaddr*>(&address), length) == 0;
+  const auto* target = reinterpret_cast<sockaddr*>(&address);
+  return uninterrupted([&] { return connect(socket, target, length); }) == 0;
 }
 
+// Only if true is `file` open.
 bool receive(int socket, Reply* reply, int* file) noexcept {
   iovec data{reply, sizeof *reply};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -71,17 +110,17 @@ bool receive(int socket, Reply* reply, int* file) noexcept {
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t got = -1;
-  do {
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
+  message.msg_controllen = CMSG_LEN(sizeof(int));  // without padding: room for one descriptor
+  const ssize_t got = uninterrupted([&] { return recvmsg(socket, &message, MSG_CMSG_CLOEXEC); });
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
     std::memcpy(file, CMSG_DATA(header), sizeof *file);
   }
-  if (got == 0) errno = ECONNRESET;  // the exporter closed without an answer
-  return got == static_cast<ssize_t>(sizeof *reply);
+  if (got == static_cast<ssize_t>(sizeof *reply)) return true;
+  if (*file >= 0) close(*file);
+  *file = -1;
+  if (got >= 0) errno = got == 0 ? ECONNRESET : EPROTO;  // closed without an answer, or nonsense
+  return false;
 }
 
 // Asks the exporter. On success `file` is open and belongs to the caller.
@@ -89,7 +128,9 @@ aclError ask(const Key& key, Reply* reply, int* file, const char* where) {
   const Descriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   const Request request{kRequestMagic, 0, key.id};
   if (connection.get() < 0 || !connect_to(connection.get(), socket_name(key)) ||
-      send(connection.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request ||
+      uninterrupted([&] {
+        return send(connection.get(), &request, sizeof request, MSG_NOSIGNAL);
+      }) != sizeof request ||
       !receive(connection.get(), reply, file)) {
     return fail(ACL_ERROR_RT_IPC_ERROR,
                 "%s: process %u does not answer (%s); it must live until the key is imported",
@@ -110,15 +151,16 @@ aclError explain_refusal(const Reply& reply, const Key& key, const char* where) 
 
 aclError map_import(const Key& key, const Reply& reply, int file, const char* where,
                     void** mapped) {
-  *mapped = map_file(file, reply.offset, reply.size);
-  if (*mapped == nullptr) {
+  void* memory = map_file(file, reply.offset, reply.size);
+  if (memory == nullptr) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: cannot map %llu bytes of process %u: %s",
                 where, static_cast<unsigned long long>(reply.size), key.pid, strerror(errno));
   }
-  const auto base = reinterpret_cast<uintptr_t>(*mapped);
-  add_range({base, reply.size}, Place::kImported, reply.device);
-  const std::lock_guard lock(imports().mutex);
-  imports().by_key[to_text(key)].push_back(base);
+  Import made(memory, reply.size);
+  Range obstacle;
+  if (!made.enlist(reply.device, &obstacle)) return refuse_stale(obstacle, where);
+  made.keep(to_text(key));
+  *mapped = memory;
   return ACL_SUCCESS;
 }
 
@@ -146,7 +188,7 @@ bool close_import(const std::string& key) {
   {
     const std::lock_guard lock(imports().mutex);
     const auto it = imports().by_key.find(key);
-    if (it == imports().by_key.end()) return false;
+    if (it == imports().by_key.end() || it->second.empty()) return false;
     base = it->second.front();
     it->second.pop_front();
     if (it->second.empty()) imports().by_key.erase(it);
@@ -159,6 +201,7 @@ bool close_import(const std::string& key) {
 }
 
 aclError export_key(void* pointer, size_t size, char* key, uint64_t flags, const char* where) {
+  if (const aclError error = refuse_after_fork(where)) return error;
   Heap* heap = find_heap(pointer);
   const size_t offset = heap == nullptr ? 0
                                         : reinterpret_cast<uintptr_t>(pointer) -

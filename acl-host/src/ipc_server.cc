@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -39,6 +40,7 @@ struct Export {
 struct Exporter {
   std::mutex mutex;
   uint32_t pid = 0;  // of the process the thread runs in; another one after a fork
+  std::atomic<int> listener{-1};
   std::array<uint64_t, 2> token{};
   uint64_t last_id = 0;
   std::map<uint64_t, Export> exports;
@@ -130,7 +132,6 @@ bool start_thread(int listener) noexcept {
 aclError start(Exporter& all, const char* where) {
   const auto pid = static_cast<uint32_t>(getpid());
   if (all.pid == pid) return ACL_SUCCESS;
-  all.exports.clear();  // of the process this one was forked from
   if (getrandom(all.token.data(), sizeof all.token, 0) != sizeof all.token) {
     return fail(ACL_ERROR_RT_IPC_ERROR, "%s: no random numbers for a key", where);
   }
@@ -139,6 +140,7 @@ aclError start(Exporter& all, const char* where) {
     if (listener >= 0) close(listener);
     return fail(ACL_ERROR_RT_IPC_ERROR, "%s: cannot serve importers: %s", where, strerror(errno));
   }
+  all.listener = listener;
   all.pid = pid;
   return ACL_SUCCESS;
 }
@@ -220,6 +222,11 @@ Reply answer(uint64_t id, const int32_t* importer_pid, int* file) {
   }
   *file = found.heap->file();  // heaps are never closed
   return {ACL_SUCCESS, found.heap->device(), found.offset, found.size};
+}
+
+void close_listener() noexcept {
+  const int listener = exporter().listener.exchange(-1);
+  if (listener >= 0) close(listener);
 }
 
 bool is_own_key(const Key& key) {

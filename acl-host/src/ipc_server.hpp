@@ -58,6 +58,10 @@ bool remove_export(const Key& key);
 /// for this process itself, which needs no permission.
 Reply answer(uint64_t id, const int32_t* importer_pid, int* file);
 
+/// In a forked child: gives up the listening socket of the parent, which would otherwise look alive
+/// to importers for as long as the child lives. Takes no lock.
+void close_listener() noexcept;
+
 /// Whether the key is of this process.
 bool is_own_key(const Key& key);
 

@@ -86,17 +86,30 @@ aclError need_known(const void* address, size_t size, bool pinned_too, const cha
               pinned_too ? " or aclrtMallocHost" : "");
 }
 
-bool add_range(Range range, Place place, int32_t device) {
+bool add_range(Range range, Place place, int32_t device, Range* obstacle) {
   Registry& all = registry();
   const std::unique_lock lock(all.mutex);
   auto next = all.ranges.lower_bound(range.base);
-  if (next != all.ranges.end() && next->first - range.base < range.size) return false;
-  if (next != all.ranges.begin()) {
-    const auto& [base, known] = *std::prev(next);
-    if (range.base - base < known.size) return false;
+  auto met = all.ranges.end();
+  if (next != all.ranges.end() && next->first - range.base < range.size) {
+    met = next;
+  } else if (next != all.ranges.begin()) {
+    const auto previous = std::prev(next);
+    if (range.base - previous->first < previous->second.size) met = previous;
+  }
+  if (met != all.ranges.end()) {
+    *obstacle = {met->first, met->second.size};
+    return false;
   }
   all.ranges.emplace(range.base, Known{range.size, place, device});
   return true;
+}
+
+aclError refuse_stale(Range obstacle, const char* where) noexcept {
+  return fail(ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+              "%s: the new memory overlaps the range at %p of %zu bytes, which is registered but "
+              "was freed; call aclrtHostUnregister before freeing registered memory",
+              where, reinterpret_cast<void*>(obstacle.base), obstacle.size);
 }
 
 bool remove_range(uintptr_t base, Place place, Range* removed) noexcept {

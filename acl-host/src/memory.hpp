@@ -40,8 +40,11 @@ aclError check_range(const void* address, size_t size, const char* where,
 aclError need_known(const void* address, size_t size, bool pinned_too, const char* where,
                     const char* name) noexcept;
 
-/// Keeps a range; throws std::bad_alloc. False if it overlaps one that is kept.
-bool add_range(Range range, Place place, int32_t device);
+/// Keeps a range; throws std::bad_alloc. False if it overlaps one that is kept: the obstacle.
+bool add_range(Range range, Place place, int32_t device, Range* obstacle);
+
+/// Reports that new memory meets a range that its owner freed without unregistering it.
+aclError refuse_stale(Range obstacle, const char* where) noexcept;
 
 /// Forgets the range that begins at `base` if it is of that place.
 bool remove_range(uintptr_t base, Place place, Range* removed) noexcept;

@@ -14,9 +14,14 @@
 
 namespace weft::acl {
 
-/// At most N objects of T. T has `std::atomic<bool> live` (set by the creator when the object is
-/// ready, cleared by `release`) and `T* next_free`. An object is constructed once and then reused,
-/// the longest unused one first. Objects own nothing on the heap.
+enum class Life : uint8_t {
+  kDead,
+  kLive,    ///< set by the creator when the object is ready
+  kEnding,  ///< somebody destroys it
+};
+
+/// At most N objects of T. T has `std::atomic<Life> life_state` and `T* next_free`. An object is
+/// constructed once and then reused, the longest unused one first. Objects own nothing on the heap.
 template <class T, size_t N>
 class Pool {
   static_assert(std::has_single_bit(sizeof(T)));
@@ -39,7 +44,7 @@ class Pool {
 
   void release(T* object) noexcept {
     const std::lock_guard lock(mutex_);
-    object->live.store(false, std::memory_order_release);
+    object->life_state.store(Life::kDead, std::memory_order_release);
     object->next_free = nullptr;
     if (free_head_ == nullptr) {
       free_head_ = object;
@@ -49,6 +54,12 @@ class Pool {
     free_tail_ = object;
   }
 
+  /// True for the one caller that may destroy the object; it still calls `release`.
+  bool claim(T* object) noexcept {
+    Life live = Life::kLive;
+    return object->life_state.compare_exchange_strong(live, Life::kEnding);
+  }
+
   /// The live object behind a handle, or nullptr.
   T* find(const void* handle) const noexcept {
     const size_t used = used_.load(std::memory_order_acquire);
@@ -56,7 +67,7 @@ class Pool {
         reinterpret_cast<uintptr_t>(handle) - base_.load(std::memory_order_relaxed);
     if (offset >= used * sizeof(T) || offset % sizeof(T) != 0) return nullptr;
     T* object = at(offset / sizeof(T));
-    return object->live.load(std::memory_order_acquire) ? object : nullptr;
+    return is_there(*object) ? object : nullptr;
   }
 
   /// Calls f for each live object. One may be released or created meanwhile.
@@ -65,13 +76,17 @@ class Pool {
     const size_t used = used_.load(std::memory_order_acquire);
     for (size_t i = 0; i < used; ++i) {
       T* object = at(i);
-      if (object->live.load(std::memory_order_acquire)) f(*object);
+      if (is_there(*object)) f(*object);
     }
   }
 
   size_t index(const T* object) const noexcept { return static_cast<size_t>(object - at(0)); }
 
  private:
+  static bool is_there(const T& object) noexcept {
+    return object.life_state.load(std::memory_order_acquire) != Life::kDead;
+  }
+
   T* at(size_t i) const noexcept {
     return std::launder(reinterpret_cast<T*>(base_.load(std::memory_order_relaxed)) + i);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // aclrtReduceAsync: element-wise reduction into a destination, as the SDMA engines of the presented
 // SoC offer it.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -29,19 +30,26 @@ constexpr ReduceType kTypes[] = {
 };
 
 struct Reduce {
-  void* dst;
-  const void* src;
+  char* dst;
+  const char* src;
   size_t elements;
+  size_t size;  // of an element
   int type;
   int op;
 };
 
 int32_t step_reduce(Stream&, Task& task, Runner runner) noexcept {
   if (runner == Runner::kDiscard) return kDone;
-  const auto& a = task.arguments<Reduce>();
+  auto& a = task.arguments<Reduce>();
+  const size_t elements =
+      runner == Runner::kOwner ? a.elements : std::min(a.elements, kHelpBytes / a.size);
+  void* const destination = a.dst;
   const void* const sources[] = {a.dst, a.src};
-  kernels::reduce(&a.dst, 1, sources, 2, a.elements, a.type, a.op);
-  return kDone;
+  kernels::reduce(&destination, 1, sources, 2, elements, a.type, a.op);
+  a.dst += elements * a.size;
+  a.src += elements * a.size;
+  a.elements -= elements;
+  return a.elements == 0 ? kDone : kMore;
 }
 
 const ReduceType* find_type(aclDataType type) noexcept {
@@ -116,6 +124,8 @@ aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduc
   Stream* target = nullptr;
   if (const aclError error = find_own_stream(stream, kWhere, &target)) return error;
   if (const aclError error = check_size(*known, dst, src, count, kind, kWhere)) return error;
-  const Reduce reduce{dst, src, count / known->size, known->kernel, kernel_op(kind)};
+  const Reduce reduce{static_cast<char*>(dst), static_cast<const char*>(src),
+                      count / known->size,     known->size,
+                      known->kernel,           kernel_op(kind)};
   return enqueue(*target, kWhere, step_reduce, reduce);
 }

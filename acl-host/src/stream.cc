@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of the streams: queueing, executing, waiting, faults. Launch and synchronise of one
-// host task touch three cache lines and make no system call.
+// host task touch three cache lines, and make a system call only to wake a worker that sleeps.
 #include "stream.hpp"
 
 #include <sched.h>
@@ -20,9 +20,8 @@ constinit Pool<Stream, (1U << 16)> g_streams;
 
 namespace {
 
-constexpr int32_t kSyncStyle = 4;      // tasks a helper must run before a stream counts as async
-constexpr uint64_t kHelpTasks = 16;    // tasks in one try on somebody else's behalf
-constexpr unsigned kClockRounds = 16;  // rounds of waiting between two looks at the clock
+constexpr int32_t kSyncStyle = 4;    // tasks a helper must run before a stream counts as async
+constexpr uint64_t kHelpTasks = 16;  // tasks in one try of a thread that must look around
 
 void lock_producer(Stream& stream) noexcept {
   for (unsigned spins = 0; stream.producer_lock.exchange(1, std::memory_order_acquire) != 0;) {
@@ -65,7 +64,11 @@ void record_fault(Stream& stream, int32_t result, bool has_text) noexcept {
 // One try by a thread that waits for this stream. True if the position is reached.
 inline bool try_reach(Stream& stream, uint64_t position, Runner runner) noexcept {
   if (stream.try_execute()) {
-    const Progress progress = execute(stream, position, runner);
+    uint64_t limit = position;
+    if (runner == Runner::kHelper) {
+      limit = std::min(limit, stream.done.load(std::memory_order_relaxed) + kHelpTasks);
+    }
+    const Progress progress = execute(stream, limit, runner);
     if (progress.moved) stream.sync_style.store(kSyncStyle, std::memory_order_relaxed);
     stream.end_execute();
   }
@@ -76,9 +79,9 @@ inline bool try_reach(Stream& stream, uint64_t position, Runner runner) noexcept
                                    Runner runner) noexcept {
   bool reached = true;
   stream.synchronisers.fetch_add(1, std::memory_order_relaxed);
-  for (unsigned round = 1; !try_reach(stream, position, runner); ++round) {
+  while (!try_reach(stream, position, runner)) {
     help_others(&stream);
-    if (round % kClockRounds == 0 && deadline.expired()) {
+    if (deadline.expired()) {
       reached = stream.done.load(std::memory_order_acquire) >= position;
       break;
     }
@@ -99,12 +102,16 @@ bool prepare_slot(Stream& stream) noexcept {
 
 struct HostTask {
   aclhostTask task;
+  aclhostDiscard discard;
   void* argument;
 };
 
 int32_t step_host_task(Stream&, Task& task, Runner runner) noexcept {
-  if (runner == Runner::kDiscard) return kDone;
   const auto& a = task.arguments<HostTask>();
+  if (runner == Runner::kDiscard) {
+    if (a.discard != nullptr) a.discard(a.argument);
+    return kDone;
+  }
   const int32_t result = a.task(a.argument);
   return result == kMore ? ACL_ERROR_RT_INTERNAL_ERROR : result;
 }
@@ -156,7 +163,7 @@ Stream* create_stream(Context& context, uint32_t priority, uint32_t flags, bool 
   stream->sync_style = 0;
   stream->fault = 0;
   stream->stopped = 0;
-  stream->live.store(true, std::memory_order_release);
+  stream->life_state.store(Life::kLive, std::memory_order_release);
   return stream;
 }
 
@@ -164,7 +171,7 @@ void destroy_stream(Stream& stream, bool discard) noexcept {
   if (!discard) reach(stream, stream.tail.load(std::memory_order_acquire), Deadline{});
   while (!stream.try_execute()) sched_yield();
   execute(stream, stream.tail.load(std::memory_order_acquire), Runner::kDiscard);
-  forget_subscriber(stream);
+  forget_subscriber(stream, discard);
   device_at(stream.device).streams.fetch_sub(1);
   g_streams.release(&stream);
   stream.end_execute();
@@ -205,6 +212,7 @@ void commit_task(Stream& stream) noexcept {
 
 Progress execute(Stream& stream, uint64_t position, Runner runner) noexcept {
   Progress progress;
+  const aclError last_error = t_thread.last_error;  // the tasks' faults are the stream's
   uint32_t texts = t_thread.texts;
   uint64_t done = stream.done.load(std::memory_order_relaxed);
   while (done < position) {
@@ -226,6 +234,7 @@ Progress execute(Stream& stream, uint64_t position, Runner runner) noexcept {
     }
     stream.done.store(++done, std::memory_order_release);
   }
+  t_thread.last_error = last_error;
   return progress;
 }
 
@@ -302,11 +311,12 @@ aclError find_own_stream(aclrtStream handle, const char* where, Stream** stream)
 
 using namespace weft::acl;
 
-aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task, void* arg) {
+aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task, aclhostDiscard discard,
+                           void* arg) {
   Stream* target = nullptr;
   if (task == nullptr) {
     return fail(ACL_ERROR_INVALID_PARAM, "aclhostLaunchTask: task is NULL; pass a function");
   }
   if (const aclError error = find_own_stream(stream, "aclhostLaunchTask", &target)) return error;
-  return enqueue(*target, "aclhostLaunchTask", step_host_task, HostTask{task, arg});
+  return enqueue(*target, "aclhostLaunchTask", step_host_task, HostTask{task, discard, arg});
 }

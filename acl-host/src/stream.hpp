@@ -22,7 +22,7 @@ struct Task;
 /// Who executes a step, which matters to tasks that run user code or own something.
 enum class Runner {
   kOwner,    ///< a thread that synchronises this stream without a limit: the step may block
-  kHelper,   ///< any other thread: the step must not block
+  kHelper,   ///< any other thread: the step must not block, nor work for long
   kDiscard,  ///< nobody: the task is dropped and gives back what it owns
 };
 
@@ -44,7 +44,8 @@ struct alignas(64) Task {
   }
 };
 
-constexpr uint64_t kQueueTasks = 1024;  // bound of tasks waiting in one stream
+constexpr uint64_t kQueueTasks = 1024;   // bound of tasks waiting in one stream
+constexpr size_t kHelpBytes = 4U << 20;  // a helper's step works on this much, then says kMore
 constexpr size_t kStreamsPerDevice = 1984;
 constexpr uint32_t kLowestPriority = 7;
 
@@ -52,7 +53,7 @@ constexpr uint32_t kLowestPriority = 7;
 /// becomes another stream: "done >= position" stays true once it is.
 struct alignas(1024) Stream {
   // Constant while the stream lives, or rarely written.
-  std::atomic<bool> live{false};
+  std::atomic<Life> life_state{Life::kDead};
   Stream* next_free = nullptr;
   std::atomic<Context*> context{nullptr};
   Task* tasks = nullptr;           // ring of kQueueTasks, kept for the slot's next stream
@@ -80,6 +81,7 @@ struct alignas(1024) Stream {
   std::atomic<aclError> fault{0};         // first fault not yet reported
   std::atomic<aclError> stopped{0};       // fault that ended a stop-on-failure stream
   std::atomic<uint64_t> host_done{0};     // position of the newest host function that has returned
+  std::atomic<uint64_t> host_dropped{0};  // ... of the newest callback that can no longer run
   uint64_t seen_by_worker = 0;            // the worker's own: `done` at its last look
 
   alignas(64) std::mutex fault_mutex;  // guards the text, and changes of `fault`
@@ -112,7 +114,7 @@ int64_t now_ns() noexcept;
 Stream* create_stream(Context& context, uint32_t priority, uint32_t flags, bool is_default,
                       const char* where, aclError* error) noexcept;
 
-/// Ends a stream: after its tasks, or discarding them.
+/// Ends a claimed stream: after its tasks, or discarding them.
 void destroy_stream(Stream& stream, bool discard) noexcept;
 
 /// Makes room for one task and takes the producer lock, or reports in the name of `where`.

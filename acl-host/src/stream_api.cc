@@ -15,13 +15,6 @@ constexpr uint32_t kKnownFlags = ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC |
 constexpr uint32_t kUnfollowed =
     ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
 
-aclError check_timeout(int32_t timeout, const char* where) noexcept {
-  if (timeout == -1 || timeout > 0) return ACL_SUCCESS;
-  return fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: timeout %d is neither -1 (no limit) nor a positive number of milliseconds",
-              where, timeout);
-}
-
 aclError synchronise(Stream& stream, Deadline deadline, const char* where) noexcept {
   if ((stream.flags & kUnfollowed) != 0) return ACL_SUCCESS;
   if (const aclError error = refuse_in_host_function(where)) return error;
@@ -76,6 +69,11 @@ aclError destroy(aclrtStream handle, bool discard, const char* where) noexcept {
                 stream->id);
   }
   if (const aclError error = refuse_in_host_function(where)) return error;
+  if (!g_streams.claim(stream)) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "%s: another thread destroys stream %d; destroy each stream once", where,
+                stream->id);
+  }
   destroy_stream(*stream, discard);
   return ACL_SUCCESS;
 }
@@ -92,11 +90,6 @@ aclError set_failure_mode(Stream& stream, uint64_t mode, const char* where) noex
   }
   if (mode == ACL_STOP_ON_FAILURE) stream.context.load()->stop_on_failure = true;
   return ACL_SUCCESS;
-}
-
-aclError null_output(const char* where, const char* name) noexcept {
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s is NULL; pass where to store the result", where,
-              name);
 }
 
 aclError set_attribute(Stream& stream, aclrtStreamAttr attribute, const aclrtStreamAttrValue& value,

@@ -49,10 +49,17 @@ struct Look {
   bool fresh = false;     // a stream that is usually synchronised has tasks: leave it a moment
   bool attended = false;  // somebody else is at it
   uint64_t tails = 0;     // sum of all positions: changes when anything is queued
+  uint64_t unattended_tails = 0;  // the same of streams that nobody usually synchronises
 };
 
+bool unattended(const Stream& stream) noexcept {
+  return stream.sync_style.load(std::memory_order_relaxed) <= 0;
+}
+
 void look_at(Stream& stream, Look& look) noexcept {
-  look.tails += stream.tail.load(std::memory_order_seq_cst);
+  const uint64_t tail = stream.tail.load(std::memory_order_seq_cst);
+  look.tails += tail;
+  if (unattended(stream)) look.unattended_tails += tail;
   if (stream.idle()) return;
   if (stream.synchronisers.load(std::memory_order_relaxed) > 0 ||
       stream.executor_lock.load(std::memory_order_relaxed) != 0) {
@@ -89,9 +96,14 @@ bool anything_queued() noexcept {
   return queued;
 }
 
-void doze() noexcept {
+// Not if a stream that would have woken the worker got a task since the look.
+void doze(const Look& look) noexcept {
   g_worker_state.store(kWorkerDozing, std::memory_order_seq_cst);
-  futex_wait(kWorkerDozing, kDozeNs);
+  uint64_t tails = 0;
+  g_streams.for_each([&tails](const Stream& stream) {
+    if (unattended(stream)) tails += stream.tail.load(std::memory_order_seq_cst);
+  });
+  if (tails == look.unattended_tails) futex_wait(kWorkerDozing, kDozeNs);
   g_worker_state.store(kWorkerAwake, std::memory_order_relaxed);
 }
 
@@ -121,7 +133,7 @@ void work() noexcept {
     } else if (look.again || (look.fresh && !gave_a_moment) || now - last_moved < kBusyNs) {
       nap();
     } else if (look.fresh || look.attended || now - last_active < kActiveNs) {
-      doze();
+      doze(look);
     } else {
       sleep_until_woken();
     }

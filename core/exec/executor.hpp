@@ -157,6 +157,7 @@ class Executor {
   mutable std::mutex failure_mutex_;  // guards the texts; taken only when something has failed
   std::string failure_text_;
   std::string lost_text_;
+  uint32_t lost_rank_ = 0;  // the first one
 };
 
 }  // namespace weft::exec

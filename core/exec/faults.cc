@@ -34,6 +34,7 @@ void Executor::peer_lost(uint32_t rank, const std::string& what) {
   const std::lock_guard lock(failure_mutex_);
   if (lost_text_.empty()) {
     lost_text_ = fmt::format("{} is gone: {}", setup_.peer_names[rank], what);
+    lost_rank_ = rank;
   }
   peer_states_[rank].store(PeerState::kLost, std::memory_order_release);
   peer_lost_.store(true, std::memory_order_release);
@@ -116,17 +117,7 @@ int32_t Executor::check_peer(const Task& task, uint32_t peer, bool grace_over) n
   // First, what a peer wrote before it went away: it may have gone because of it.
   if (const int32_t code = check_boards(task); code != 0) return code;
   const PeerState state = peer_states_[peer].load(std::memory_order_acquire);
-  if (state == PeerState::kLost || grace_over) {
-    std::string text;
-    {
-      const std::lock_guard lock(failure_mutex_);
-      text = lost_text_;
-    }
-    set_failure(HCCL_E_REMOTE,
-                fmt::format("{}; {} cannot complete", text, comm::describe(task.plan->key)));
-    return raise_remote(task, peer);
-  }
-  if (state == PeerState::kLeft) return raise_remote(task, peer);
+  if (state != PeerState::kAlive || grace_over) return raise_remote(task, peer);
   if (setup_.timeout.count() > 0 && Clock::now() - task.waiting_since > setup_.timeout) {
     Fault fault{};
     fault.code = HCCL_E_TIMEOUT;
@@ -166,7 +157,8 @@ void Executor::dropped(Task& task) noexcept {
   finish(task);
 }
 
-/// Tells the others too: they may wait for this rank, not for the one that is gone.
+/// Tells the others too: they may wait for this rank, not for the one that is gone. A rank that
+/// left may have done so because another was lost before: then that one is the reason.
 int32_t Executor::raise_remote(const Task& task, uint32_t peer) noexcept {
   Fault fault{};
   fault.code = HCCL_E_REMOTE;
@@ -174,6 +166,16 @@ int32_t Executor::raise_remote(const Task& task, uint32_t peer) noexcept {
   fault.rank_b = setup_.rank;
   fault.call = call_;
   fault.key_a = task.plan->key;
+  if (peer_lost_.load(std::memory_order_acquire)) {
+    std::string text;
+    {
+      const std::lock_guard lock(failure_mutex_);
+      text = lost_text_;
+      fault.rank_a = lost_rank_;
+    }
+    set_failure(HCCL_E_REMOTE,
+                fmt::format("{}; {} cannot complete", text, comm::describe(task.plan->key)));
+  }
   return raise(fault);
 }
 

@@ -15,8 +15,8 @@ namespace weft::tools {
 struct Spec {
   uint32_t op = WEFT_OP_ALL_REDUCE;
   uint32_t ranks = 1;
-  uint32_t devices = 8;
-  uint64_t begin = 8;  // bytes
+  uint32_t devices = 8;  // that can be seen
+  uint64_t begin = 8;    // bytes
   uint64_t end = uint64_t{64} << 20;
   uint64_t factor = 4;
   HcclDataType type = HCCL_DATA_TYPE_FP32;

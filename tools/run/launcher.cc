@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <deque>
 #include <optional>
 
+#include "command.hpp"
 #include "process.hpp"
 #include "run/output.hpp"
 
@@ -38,7 +40,7 @@ void set_environment(const Launch& launch, uint32_t rank) {
   };
   set("RANK_ID", std::to_string(rank));
   set("RANK_SIZE", std::to_string(launch.ranks));
-  set("ASCEND_DEVICE_ID", std::to_string(rank % launch.devices));
+  set("ASCEND_DEVICE_ID", std::to_string(rank % launch.visible_devices));
   set("RANK_TABLE_FILE", launch.rank_table);
   set("WEFT_DEVICES", std::to_string(launch.devices));
 }
@@ -60,6 +62,7 @@ class Launcher {
   Clock::time_point next_alarm() const;
   void take_signals();
   void take_ends();
+  void reap_strays();
   void take_output();
   void drain(size_t rank);
   void take_alarms();
@@ -70,6 +73,7 @@ class Launcher {
 
   const Launch& launch_;
   Signals signals_;
+  Strays strays_;  // of rank 0, if it has no group of its own
   Sink out_;
   Sink err_;
   std::deque<Source> sources_;
@@ -82,7 +86,8 @@ class Launcher {
 // In the child: never returns.
 void Launcher::become(uint32_t rank, const Pipe& out, const Pipe& err, int report) {
   // Its own process group, so that what the rank starts can be ended with it. Rank 0 stays in ours
-  // while it may read from a terminal, which only the foreground group can.
+  // while it may read from a terminal, which only the foreground group can; giving it the
+  // foreground would take Ctrl-C and Ctrl-Z from us. Its children are ended as strays.
   if (rank != 0 || isatty(STDIN_FILENO) == 0) setpgid(0, 0);
   if (rank != 0) {
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -127,11 +132,16 @@ int Launcher::start(uint32_t rank) {
 }
 
 int Launcher::run() {
+  if (isatty(STDIN_FILENO) == 1) strays_.adopt();
   for (uint32_t rank = 0; rank < launch_.ranks && !code_; ++rank) {
-    const int error = start(rank);
-    if (error != 0) {
+    try {
+      const int error = start(rank);
+      if (error == 0) continue;
       say(fmt::format("cannot execute '{}': {}", launch_.program[0], std::strerror(error)));
       stop(kCannotExecute);
+    } catch (const Failure& failure) {
+      say(fmt::format("rank {}: {}", rank, failure.what()));
+      stop(kFailed);
     }
   }
   while (any_alive()) step();
@@ -144,6 +154,7 @@ void Launcher::step() {
   take_signals();
   take_output();
   take_ends();
+  reap_strays();
   take_alarms();
 }
 
@@ -187,10 +198,12 @@ void Launcher::take_output() {
   }
 }
 
-// All that is in the pipes of a rank now.
+// All that is in the pipes of a rank now, but not what somebody it left behind goes on to write.
 void Launcher::drain(size_t rank) {
+  constexpr int kPortions = 16;  // of 64 KiB: more than a pipe holds, unless it was enlarged
   for (Source& each : sources_) {
-    while (each.rank() == rank && each.open() && each.read_some()) {
+    if (each.rank() != rank) continue;
+    for (int i = 0; i < kPortions && each.open() && each.read_some(); ++i) {
     }
   }
 }
@@ -211,6 +224,21 @@ void Launcher::take_ends() {
     if (code_) rank.kill_all(SIGKILL);
     reap(rank.pid);
     rank.alive = false;
+    if (code_ && !rank.own_group) strays_.end_all();
+  }
+}
+
+// Orphans of rank 0 that have come to us and ended.
+void Launcher::reap_strays() {
+  const auto is_rank = [&](pid_t pid) {
+    return std::any_of(ranks_.begin(), ranks_.end(),
+                       [&](const Rank& rank) { return rank.alive && rank.pid == pid; });
+  };
+  for (;;) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+    if (info.si_pid == 0 || is_rank(info.si_pid)) return;  // a rank has its turn at the next signal
+    reap(info.si_pid);
   }
 }
 
@@ -243,19 +271,26 @@ void Launcher::stop(int code) {
 void Launcher::say(const std::string& text) { err_.add("weft run: " + text + "\n"); }
 
 // Somebody the ranks left behind may hold the pipes open: what that writes is not waited for. A
-// slow reader is waited for unless we were told to stop.
+// slow reader is waited for until the timeout, or until we are told to stop.
 void Launcher::finish_output() {
   for (Source& each : sources_) {
     if (each.open()) each.finish();
   }
-  const Clock::time_point patience = Clock::now() + kPatience;
-  while (out_.pending() || err_.pending()) {
+  kill_at_.reset();
+  if (code_) kill_at_ = Clock::now() + kPatience;
+  for (;;) {
     out_.flush();
     err_.flush();
-    if (code_ && Clock::now() >= patience) return;
-    if (code_) kill_at_ = patience;
-    if (out_.pending() || err_.pending()) wait_for_events();
+    if (!out_.pending() && !err_.pending()) return;
+    wait_for_events();
     take_signals();
+    const Clock::time_point now = Clock::now();
+    if (deadline_ && now >= *deadline_) {
+      deadline_.reset();
+      if (!code_) say("timeout: nobody reads the output");
+      stop(kTimedOut);
+    }
+    if (kill_at_ && now >= *kill_at_) return;
   }
 }
 

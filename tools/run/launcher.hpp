@@ -12,7 +12,8 @@ namespace weft::tools {
 struct Launch {
   std::vector<std::string> program;  // and its arguments
   uint32_t ranks = 1;
-  uint32_t devices = 8;
+  uint32_t devices = 8;                 // on this machine
+  uint32_t visible_devices = 8;         // of those
   std::string rank_table;               // path
   std::chrono::nanoseconds timeout{0};  // 0: none
   bool prefix = true;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/output.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,28 +16,57 @@
 
 namespace weft::tools {
 
+namespace {
+
+// Our descriptor may be shared with other programs, so it cannot be made non-blocking itself. Empty
+// if there is no other way to where it leads.
+Fd open_again(int fd) {
+  unsigned number = 0;
+  // The leading side of a pseudo-terminal would open a new one.
+  if (ioctl(fd, TIOCGPTN, &number) == 0) return Fd();
+  return Fd(open(fmt::format("/proc/self/fd/{}", fd).c_str(),
+                 O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+}  // namespace
+
+Sink::Sink(int fd) : fd_(fd) {
+  struct stat about {};
+  if (fstat(fd, &about) != 0) return;
+  socket_ = S_ISSOCK(about.st_mode);
+  if (S_ISFIFO(about.st_mode) || isatty(fd) == 1) own_ = open_again(fd);
+}
+
 void Sink::add(const std::string& text) {
   if (!broken_) queue_ += text;
 }
 
 bool Sink::writable() const {
-  pollfd ask{fd_, POLLOUT, 0};
+  pollfd ask{fd(), POLLOUT, 0};
   return poll(&ask, 1, 0) == 1;
 }
 
+ssize_t Sink::put(const char* data, size_t size) const {
+  return socket_ ? send(fd_, data, size, MSG_DONTWAIT | MSG_NOSIGNAL) : write(fd(), data, size);
+}
+
 void Sink::flush() {
-  // A pipe that is writable takes PIPE_BUF bytes without blocking, and our descriptor may be shared
-  // with other programs, so it cannot be made non-blocking.
   while (pending() && writable()) {
+    // What a writable pipe takes without blocking, should it be the descriptor itself.
     const size_t size = std::min<size_t>(queue_.size() - start_, PIPE_BUF);
-    const ssize_t done = write(fd_, queue_.data() + start_, size);
-    if (done < 0 && errno != EINTR && errno != EAGAIN) {
+    const ssize_t done = put(queue_.data() + start_, size);
+    if (done < 0 && errno == EAGAIN) break;
+    if (done < 0 && errno != EINTR) {
       broken_ = true;
       drop();
     }
     if (done > 0) start_ += static_cast<size_t>(done);
   }
   if (!pending()) drop();
+  if (start_ > kEnough) {  // a reader that never catches up must not make us keep it all
+    queue_.erase(0, start_);
+    start_ = 0;
+  }
 }
 
 void Sink::drop() {

@@ -9,12 +9,14 @@
 
 namespace weft::tools {
 
-/// Where lines go: a descriptor that may be slow. Never blocks.
+/// Where lines go: a descriptor that may be slow. Never blocks on files, pipes and sockets, nor on
+/// terminals that can be opened a second time.
 class Sink {
  public:
-  explicit Sink(int fd) : fd_(fd) {}
+  explicit Sink(int fd);
 
-  int fd() const { return fd_; }
+  /// To wait for until it is writable.
+  int fd() const { return own_ ? own_.get() : fd_; }
   bool pending() const { return start_ < queue_.size(); }
   /// Full enough that nothing more should be read.
   bool full() const { return queue_.size() - start_ > kEnough; }
@@ -30,8 +32,11 @@ class Sink {
   static constexpr size_t kEnough = size_t{1} << 20;
 
   bool writable() const;
+  ssize_t put(const char* data, size_t size) const;
 
   int fd_;
+  Fd own_;  // a non-blocking way to what fd_ leads to, if it is a pipe or a terminal
+  bool socket_ = false;
   bool broken_ = false;
   std::string queue_;
   size_t start_ = 0;  // of what is not yet written

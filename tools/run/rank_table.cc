@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 #include "command.hpp"
@@ -22,6 +23,8 @@ namespace weft::tools {
 namespace {
 
 constexpr uint32_t kDefaultDevices = 8;
+constexpr uint32_t kMostDevices = 1024;  // that the runtime can have
+constexpr const char* kVisible = "ASCEND_RT_VISIBLE_DEVICES";
 constexpr size_t kLongestServerId = 64;
 
 // Ports that nobody uses at the moment, all different.
@@ -50,28 +53,58 @@ std::string server_id() {
   return std::string(name.data()).substr(0, kLongestServerId);
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Ids separated by commas, ascending, as the runtime wants them.
+std::vector<uint32_t> parse_visible(const std::string& list, uint32_t on_host) {
+  std::vector<uint32_t> ids;
+  std::istringstream words(list + ",");
+  try {
+    for (std::string word; std::getline(words, word, ',');) {
+      const uint32_t low = ids.empty() ? 0 : ids.back() + 1;
+      ids.push_back(static_cast<uint32_t>(parse_count(word, low, on_host - 1)));
+    }
+  } catch (const UsageError&) {
+    throw UsageError(
+        fmt::format("{} is '{}': set it to ascending, comma-separated numbers below {}", kVisible,
+                    list, on_host));
+  }
+  return ids;
+}
+
 }  // namespace
 
-uint32_t device_count(uint32_t ranks) {
-  constexpr uint64_t kMost = 65536;
-  const char* given = std::getenv("WEFT_DEVICES");
-  if (given == nullptr) return std::max(kDefaultDevices, ranks);
+Devices find_devices(uint32_t ranks) {
+  Devices devices;
+  devices.on_host = std::min(std::max(kDefaultDevices, ranks), kMostDevices);
   try {
-    return static_cast<uint32_t>(parse_count(given, 1, kMost));
+    const std::string given = variable("WEFT_DEVICES");
+    if (!given.empty()) devices.on_host = uint32_t(parse_count(given, 1, kMostDevices));
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("WEFT_DEVICES: {}", error.what()));
   }
+  const std::string list = variable(kVisible);
+  if (!list.empty()) {
+    devices.visible = parse_visible(list, devices.on_host);
+    return devices;
+  }
+  for (uint32_t id = 0; id < devices.on_host; ++id) devices.visible.push_back(id);
+  return devices;
 }
 
-std::string rank_table(uint32_t ranks, uint32_t devices) {
+std::string rank_table(uint32_t ranks, const Devices& devices) {
   const std::vector<uint16_t> ports = free_ports(ranks);
+  const std::vector<uint32_t>& visible = devices.visible;
   auto entries = nlohmann::ordered_json::array();
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    nlohmann::ordered_json entry = {{"device_id", std::to_string(rank % devices)},
+    nlohmann::ordered_json entry = {{"device_id", std::to_string(visible[rank % visible.size()])},
                                     {"rank_id", std::to_string(rank)},
                                     {"host_port", std::to_string(ports[rank])}};
     // Ranks that share a device need a port each.
-    if (ranks > devices) entry["device_port"] = std::to_string(ports[rank]);
+    if (ranks > visible.size()) entry["device_port"] = std::to_string(ports[rank]);
     entries.push_back(entry);
   }
   const nlohmann::ordered_json server = {

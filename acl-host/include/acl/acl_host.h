@@ -21,12 +21,21 @@ enum { ACLHOST_DONE = 0, ACLHOST_AGAIN = -1 };
  * has to wait for something it returns ACLHOST_AGAIN and is called again later. */
 typedef int32_t (*aclhostTask)(void* arg);
 
+/* Told, instead of any further call of the task, that the task is dropped. */
+typedef void (*aclhostDiscard)(void* arg);
+
 /* Queues a task on a stream of the current context; NULL is the context's default stream. `task` is
  * called with `arg` until the result is not ACLHOST_AGAIN: on any thread, never concurrently for
  * one stream. Before it returns a fault it may set the fault's text with aclhostSetErrorText; the
- * thread that later synchronises the stream gets code and text. A task that a forced destruction of
- * its stream discards is not called again. `arg` stays the caller's. */
-ACL_FUNC_VISIBILITY aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task, void* arg);
+ * thread that later synchronises the stream gets code and text.
+ *
+ * A task is dropped if its stream is destroyed by force, or has stopped at the fault of an earlier
+ * task; it may have begun and answered ACLHOST_AGAIN. Then `discard`, which may be NULL, is called
+ * once with `arg`, and `task` no more: either `task` answers something else than ACLHOST_AGAIN, or
+ * `discard` is called, never both. It runs on any thread, under the same rules as `task`. Neither
+ * is called if the launch itself fails. `arg` stays the caller's. */
+ACL_FUNC_VISIBILITY aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task,
+                                               aclhostDiscard discard, void* arg);
 
 /* Range of a device's memory in this process; created if it does not exist yet. Every pointer
  * from aclrtMalloc on the device lies in it, and any page-aligned part of it, or all of it, may be

@@ -180,6 +180,22 @@ void Runner::run(HcclComm comm, const Case& c, const std::string& algorithm) {
   check(used == algorithm, describe(c) + " was done by " + used + ", not " + algorithm);
 }
 
+std::string comm_name(HcclComm comm) {
+  char name[COMM_NAME_MAX_LENGTH];
+  ok(HcclGetCommName(comm, name));
+  return name;
+}
+
+void expect_working(HcclComm comm, uint32_t ranks) {
+  const Stream stream;
+  Arena arena(Memory::kDevice, sizeof(int32_t));
+  auto* data = reinterpret_cast<int32_t*>(arena.lend(sizeof(int32_t)));
+  *data = 1;
+  ok(HcclAllReduce(data, data, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
+  stream.synchronize();
+  check(*data == static_cast<int32_t>(ranks), "the sum is " + std::to_string(*data));
+}
+
 CallFacts last_call(HcclComm comm) {
   weft_call_info info{};
   info.head = WEFT_HEAD(weft_call_info);

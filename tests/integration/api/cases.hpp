@@ -88,6 +88,11 @@ class Runner {
   std::map<Memory, std::unique_ptr<Arena>> recv_;
 };
 
+std::string comm_name(HcclComm comm);
+
+/// One small call that all ranks make: the sum of an int32, 1 from each.
+void expect_working(HcclComm comm, uint32_t ranks);
+
 /// The algorithm that the last call on a communicator used, and into how many pieces it was cut.
 struct CallFacts {
   std::string algorithm;

@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <memory>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -32,23 +29,6 @@ HcclRootInfo new_root() {
 HcclResult join_alone(const HcclCommConfig* config, HcclComm* comm) {
   const HcclRootInfo root = new_root();
   return HcclCommInitRootInfoConfig(1, &root, 0, config, comm);
-}
-
-std::string name_of(HcclComm comm) {
-  char name[COMM_NAME_MAX_LENGTH];
-  ok(HcclGetCommName(comm, name));
-  return name;
-}
-
-/// The sum of one int32 over all ranks, 1 from each.
-void expect_working(HcclComm comm, uint32_t ranks) {
-  const Stream stream;
-  Arena arena(Memory::kDevice, sizeof(int32_t));
-  auto* data = reinterpret_cast<int32_t*>(arena.lend(sizeof(int32_t)));
-  *data = 1;
-  ok(HcclAllReduce(data, data, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
-  stream.synchronize();
-  check(*data == static_cast<int32_t>(ranks), "the sum is " + std::to_string(*data));
 }
 
 TEST(InitRootInfo, LooksAtItsArgumentsInTheDocumentedOrder) {
@@ -227,9 +207,9 @@ TEST(Names, AreGivenOrMadeFromTheRootAndTheSameOnAllRanks) {
     const std::string wanted(127, 'x');
     memcpy(config.hcclCommName, wanted.c_str(), wanted.size() + 1);
     HcclComm named = rank.join(&config);
-    check(name_of(named) == wanted, "the name is " + name_of(named));
+    check(comm_name(named) == wanted, "the name is " + comm_name(named));
     HcclComm unnamed = rank.join();
-    const std::string name = name_of(unnamed);
+    const std::string name = comm_name(unnamed);
     check(!name.empty() && name != wanted, "the name is '" + name + "'");
     ok(HcclCommDestroy(named));
     ok(HcclCommDestroy(unnamed));
@@ -300,7 +280,7 @@ TEST(Config, FieldsOfTheOldestVersionAreHonoured) {
     strcpy(config.hcclCommName, "short");
     HcclComm comm = nullptr;
     ok(join_alone(&config, &comm));
-    check(name_of(comm) == "short", "the name of a short struct was not read");
+    check(comm_name(comm) == "short", "the name of a short struct was not read");
     ok(HcclCommDestroy(comm));
     config.hcclBufferSize = 0;
     refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclBufferSize"});
@@ -364,119 +344,6 @@ TEST(Config, TheBufferSizeIsUsed) {
     stream.synchronize();
     trial.verify();
     ok(HcclCommDestroy(comm));
-  });
-}
-
-TEST(InitAll, ChecksItsArguments) {
-  run_alone([](Rank&) {
-    int32_t devices[] = {0, 1, 0};
-    HcclComm comms[3];
-    refused(HcclCommInitAll(0, nullptr, nullptr), HCCL_E_PARA, {"HcclCommInitAll", "ndev"});
-    refused(HcclCommInitAll(2, nullptr, nullptr), HCCL_E_PTR, {"comms"});
-    refused(HcclCommInitAll(2, nullptr, comms), HCCL_E_PTR, {"devices"});
-    refused(HcclCommInitAll(3, devices, comms), HCCL_E_PARA, {"twice"});
-  });
-}
-
-TEST(InitAll, AFailureLeavesNothing) {
-  run_alone([](Rank&) {
-    for (const int32_t wrong : {1000, -1}) {
-      int32_t devices[] = {0, wrong, 2};
-      HcclComm comms[3] = {devices, devices, devices};
-      refused(HcclCommInitAll(3, devices, comms), HCCL_E_INTERNAL,
-              {"HcclCommInitAll", "device " + std::to_string(wrong)});
-      for (HcclComm comm : comms) check(comm == nullptr, "a communicator was left");
-    }
-  });
-}
-
-TEST(InitAll, MakesOneRankOnEveryDeviceAndKeepsTheCurrentOne) {
-  run_alone([](Rank&) {
-    ok(aclrtSetDevice(5));
-    int32_t devices[] = {3, 0, 7, 5};
-    HcclComm comms[4] = {};
-    ok(HcclCommInitAll(4, devices, comms));
-    int32_t current = -1;
-    ok(aclrtGetDevice(&current));
-    check(current == 5, "the current device changed");
-    std::set<std::string> names;
-    for (uint32_t i = 0; i < 4; ++i) {
-      uint32_t id = 99;
-      uint32_t ranks = 0;
-      ok(HcclGetRankId(comms[i], &id));
-      ok(HcclGetRankSize(comms[i], &ranks));
-      check(id == i && ranks == 4, "wrong rank");
-      names.insert(name_of(comms[i]));
-    }
-    check(names.size() == 1, "the ranks have different names");
-    for (HcclComm comm : comms) ok(HcclCommDestroy(comm));
-  });
-}
-
-TEST(InitAll, OfOneDeviceWorks) {
-  run_alone([](Rank&) {
-    int32_t device = 0;
-    HcclComm comm = nullptr;
-    ok(HcclCommInitAll(1, &device, &comm));
-    expect_working(comm, 1);
-    ok(HcclCommDestroy(comm));
-  });
-}
-
-TEST(InitAll, OneThreadCanDriveAllRanks) {
-  run_alone([](Rank&) {
-    constexpr uint32_t kRanks = 4;
-    constexpr uint64_t kCount = 65537;
-    int32_t devices[kRanks] = {0, 1, 2, 3};
-    HcclComm comms[kRanks] = {};
-    ok(HcclCommInitAll(kRanks, devices, comms));
-    std::vector<std::unique_ptr<Arena>> arenas;
-    std::vector<Trial> trials;
-    aclrtStream streams[kRanks] = {};
-    for (uint32_t round = 0; round < 3; ++round) {
-      for (uint32_t r = 0; r < kRanks; ++r) {
-        ok(aclrtSetDevice(devices[r]));
-        if (round == 0) ok(aclrtCreateStream(&streams[r]));
-        arenas.push_back(std::make_unique<Arena>(Memory::kDevice, kCount * 4));
-        arenas.push_back(std::make_unique<Arena>(Memory::kDevice, kCount * 4));
-        const Case c{Op::kAllReduce, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, kCount};
-        trials.emplace_back(c, r, kRanks, *arenas[arenas.size() - 2], *arenas.back());
-        trials.back().run(comms[r], streams[r]);
-      }
-    }
-    // Waiting for one rank must let the others go on.
-    for (uint32_t r = kRanks; r-- > 0;) ok(aclrtSynchronizeStream(streams[r]));
-    for (const Trial& trial : trials) trial.verify();
-    for (uint32_t r = 0; r < kRanks; ++r) {
-      ok(aclrtSetDevice(devices[r]));
-      ok(HcclCommDestroy(comms[r]));
-      ok(aclrtDestroyStream(streams[r]));
-    }
-  });
-}
-
-TEST(InitAll, EveryRankCanHaveAThread) {
-  run_alone([](Rank&) {
-    constexpr uint32_t kRanks = 3;
-    int32_t devices[kRanks] = {0, 1, 2};
-    HcclComm comms[kRanks] = {};
-    ok(HcclCommInitAll(kRanks, devices, comms));
-    std::vector<std::thread> threads;
-    std::atomic<uint32_t> right{0};
-    for (uint32_t r = 0; r < kRanks; ++r) {
-      threads.emplace_back([&, r] {
-        try {
-          ok(aclrtSetDevice(devices[r]));
-          for (int i = 0; i < 100; ++i) expect_working(comms[r], kRanks);
-          ok(HcclCommDestroy(comms[r]));
-          ++right;
-        } catch (const Failure& failure) {
-          ADD_FAILURE_AT(failure.file, failure.line) << failure.what();
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    check(right == kRanks, "not all threads got the sum");
   });
 }
 

@@ -19,16 +19,6 @@
 namespace weft::test {
 namespace {
 
-void expect_working(HcclComm comm, uint32_t ranks) {
-  const Stream stream;
-  Arena arena(Memory::kDevice, sizeof(int32_t));
-  auto* data = reinterpret_cast<int32_t*>(arena.lend(sizeof(int32_t)));
-  *data = 1;
-  ok(HcclAllReduce(data, data, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
-  stream.synchronize();
-  check(*data == static_cast<int32_t>(ranks), "the sum is " + std::to_string(*data));
-}
-
 GroupOptions impatient(const PolicyFile& policy) {
   GroupOptions options;
   options.environment = policy.environment();

@@ -95,6 +95,17 @@ TEST_P(Faults, AnInterruptEndsTheBench) {
   EXPECT_EQ(program.finish().code, 128 + SIGINT);
 }
 
+TEST_P(Faults, AnInterruptedBenchPrintsItsDocument) {
+  Program program(broadcast(mode({"--json"})), with_fault("stuck"));
+  ASSERT_TRUE(program.wait_for_lines(1));  // of the rank that is stuck
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+  EXPECT_EQ(outcome.code, 128 + SIGINT);
+  const json document = json::parse(outcome.out.substr(outcome.out.find('{')), nullptr, false);
+  ASSERT_FALSE(document.is_discarded()) << outcome.out;
+  EXPECT_EQ(document["error"], "interrupted by signal 2 (Interrupt)");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Faults, testing::Bool(), [](const auto& each) {
   return std::string(each.param ? "threads" : "processes");
 });

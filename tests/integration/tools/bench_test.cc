@@ -120,6 +120,12 @@ TEST(Bench, MoreRanksThanTheUsualDevices) {
   expect_right(measure("all_reduce", 9, {"-b", "1K", "-e", "1K"}), 1);
 }
 
+TEST(Bench, RanksShareTheVisibleDevices) {
+  const Outcome outcome = weft(quick("all_reduce", 3, {"-b", "1K", "-e", "1K"}),
+                               {{"ASCEND_RT_VISIBLE_DEVICES", "2,5,7"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 TEST(Bench, SizesAreWholeBlocksAndTheColumnShowsThem) {
   const json rows = measure("all_gather", 3, {"-b", "8", "-e", "100", "-f", "5"})["results"];
   ASSERT_EQ(rows.size(), 3u);

@@ -77,6 +77,9 @@ INSTANTIATE_TEST_SUITE_P(
             "BenchInPlaceAllToAll", {"bench", "all_to_all", "-n", "2", "--in-place"}, "in place"},
         WrongLine{
             "BenchUnknownMemory", {"bench", "all_reduce", "-n", "2", "--memory", "tape"}, "'tape'"},
+        WrongLine{"BenchNoTimeForASize",
+                  {"bench", "barrier", "-n", "2", "--min-time", "2", "--timeout", "2"},
+                  "less than --timeout"},
         WrongLine{"BenchTwoOperations", {"bench", "barrier", "barrier", "-n", "2"}, "too many"},
         WrongLine{"PluginsWithWord", {"plugins", "mesh"}, "too many"}),
     [](const testing::TestParamInfo<WrongLine>& each) { return each.param.name; });

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft run`: environment, output, ends.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -42,6 +47,32 @@ TEST(Run, AWrongNumberOfDevicesIsAnError) {
   const Outcome outcome = run_shell(1, "true", {{"WEFT_DEVICES", "many"}});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("WEFT_DEVICES"), std::string::npos);
+}
+
+TEST(Run, ThereAreNoMoreDevicesThanTheRuntimeKnows) {
+  EXPECT_EQ(run_shell(1, "true", {{"WEFT_DEVICES", "1025"}}).code, 2);
+  EXPECT_EQ(weft({"run", "-n", "1025", "true"}).code, 2);
+}
+
+TEST(Run, RanksShareTheVisibleDevices) {
+  const Environment visible = {{"ASCEND_RT_VISIBLE_DEVICES", "2,5"}};
+  const Outcome outcome = run_shell(3, "echo $ASCEND_DEVICE_ID $WEFT_DEVICES", visible);
+  EXPECT_EQ(sorted_lines(outcome.out), Words({"[0] 0 8", "[1] 1 8", "[2] 0 8"}));
+  const Outcome table = weft(
+      {"run", "-n", "3", "--no-prefix", "sh", "-c", "[ $RANK_ID != 2 ] || cat $RANK_TABLE_FILE"},
+      visible);
+  const auto devices = nlohmann::json::parse(table.out)["server_list"][0]["device"];
+  EXPECT_EQ(devices[0]["device_id"], "2");
+  EXPECT_EQ(devices[1]["device_id"], "5");
+  EXPECT_EQ(devices[2]["device_id"], "2");
+}
+
+TEST(Run, AWrongListOfVisibleDevicesIsAnError) {
+  for (const char* list : {"8", "1,0", "0,,1", "0,", "x"}) {
+    const Outcome outcome = run_shell(1, "true", {{"ASCEND_RT_VISIBLE_DEVICES", list}});
+    EXPECT_EQ(outcome.code, 2) << list;
+    EXPECT_NE(outcome.err.find("ASCEND_RT_VISIBLE_DEVICES"), std::string::npos) << outcome.err;
+  }
 }
 
 TEST(Run, TheRankTableListsEveryRank) {
@@ -175,6 +206,76 @@ TEST(Run, AReaderThatGoesAwayStopsTheRanks) {
   const Outcome outcome = weft({"run", "-n", "1", "--no-prefix", "sh", "-c", command});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(sorted_lines(outcome.out).size(), 1u);
+}
+
+// Both ends of a way out that nobody reads from.
+struct Unread {
+  std::array<int, 2> ends = {-1, -1};  // ours, that of weft
+
+  explicit Unread(const std::string& kind) {
+    if (kind == "terminal") {
+      ends[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+      if (grantpt(ends[0]) == 0 && unlockpt(ends[0]) == 0) {
+        ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY | O_CLOEXEC);
+      }
+    } else if (kind == "pipe") {
+      EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    } else {
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    }
+    EXPECT_GE(ends[1], 0);
+  }
+  ~Unread() {
+    for (const int end : ends) close(end);
+  }
+};
+
+class NobodyReads : public testing::TestWithParam<const char*> {};
+
+TEST_P(NobodyReads, TheTimeoutEndsRanksThatWriteForEver) {
+  const Unread unread(GetParam());
+  Program program({"run", "-n", "2", "--timeout", "0.3", "yes"}, {}, "", {.out = unread.ends[1]});
+  EXPECT_EQ(program.finish().code, 124);
+}
+
+TEST_P(NobodyReads, TheTimeoutHoldsAfterTheRanksHaveEnded) {
+  const Unread unread(GetParam());
+  Program program({"run", "-n", "1", "--timeout", "0.3", "--", "sh", "-c", "yes | head -c 400000"},
+                  {}, "", {.out = unread.ends[1]});
+  EXPECT_EQ(program.finish().code, 124);
+}
+
+INSTANTIATE_TEST_SUITE_P(Run, NobodyReads, testing::Values("pipe", "terminal", "socket"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST(Run, ChildrenOfARankAtATerminalEndWithIt) {
+  const Unread terminal("terminal");
+  Program program(
+      {"run", "-n", "1", "--no-prefix", "--", "sh", "-c", "tail -f /dev/null & echo $!; wait"}, {},
+      "", {.in = terminal.ends[1]});
+  ASSERT_TRUE(program.wait_for_lines(1));
+  const pid_t child = std::stoi(program.out());
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().code, 128 + SIGTERM);
+  EXPECT_TRUE(ends(child));
+}
+
+TEST(Run, TheSoftLimitOfFilesIsNotThatOfWeftButThatOfTheRanks) {
+  const std::string command =
+      fmt::format("ulimit -S -n 40 && exec {} run -n 30 sh -c 'ulimit -S -n'", WEFT_PROGRAM);
+  const Outcome outcome = weft({"run", "-n", "1", "--no-prefix", "sh", "-c", command});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const Words lines = sorted_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 30u);
+  for (const std::string& line : lines) EXPECT_EQ(line.substr(line.find(' ')), " 40");
+}
+
+TEST(Run, ARankThatCannotBeStartedStopsTheOthers) {
+  const std::string command =
+      fmt::format("ulimit -n 40 && exec {} run -n 30 tail -f /dev/null", WEFT_PROGRAM);
+  const Outcome outcome = weft({"run", "-n", "1", "--no-prefix", "sh", "-c", command});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("cannot make a pipe"), std::string::npos) << outcome.err;
 }
 
 TEST(Run, OnlyRankZeroHasTheStandardInput) {

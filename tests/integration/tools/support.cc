@@ -50,16 +50,17 @@ void take(int& fd, std::string& text) {
 
 }  // namespace
 
-Program::Program(const Words& words, const Environment& environment, const std::string& directory) {
+Program::Program(const Words& words, const Environment& environment, const std::string& directory,
+                 const Streams& streams) {
   int out[2];
   int err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
   pid_ = fork();
   if (pid_ == 0) {
-    dup2(out[1], STDOUT_FILENO);
+    dup2(streams.out >= 0 ? streams.out : out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    dup2(null, STDIN_FILENO);
+    dup2(streams.in >= 0 ? streams.in : null, STDIN_FILENO);
     become(words, environment, directory);
   }
   close(out[1]);

@@ -22,12 +22,18 @@ struct Outcome {
   std::string err;
 };
 
+/// Descriptors to run `weft` with; -1: nothing to read, and output that Program reads.
+struct Streams {
+  int in = -1;
+  int out = -1;
+};
+
 /// A running `weft`. It is killed if it is still there at the end.
 class Program {
  public:
   /// `directory` becomes its working directory if it is not empty.
   explicit Program(const Words& words, const Environment& environment = {},
-                   const std::string& directory = "");
+                   const std::string& directory = "", const Streams& streams = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

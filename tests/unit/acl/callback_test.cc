@@ -159,6 +159,106 @@ TEST_F(Callback, ProcessReportChecksItsThreadAndTimeout) {
   EXPECT_EQ(aclrtUnSubscribeReport(self, stream_), ACL_SUCCESS);
 }
 
+TEST_F(Callback, ForcedDestructionTakesBackAHostFunctionThatHasNotBegun) {
+  Blocker blocker;
+  std::atomic<int> count{0};
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchHostFunc(other_, Blocker::run, &blocker), ACL_SUCCESS);
+  ASSERT_TRUE(eventually([&] { return blocker.entered.load(); }));  // the context's thread is busy
+  ASSERT_EQ(aclrtLaunchHostFunc(stream, add_one, &count), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 2), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  EXPECT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+  blocker.released = true;
+  EXPECT_EQ(aclrtSynchronizeStream(other_), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchHostFunc(other_, add_one, &count), ACL_SUCCESS);
+  EXPECT_TRUE(eventually([&] { return count > 0; }));  // by the context's thread, in its order
+  EXPECT_EQ(aclrtSynchronizeStream(other_), ACL_SUCCESS);
+  EXPECT_EQ(count, 1);
+}
+
+TEST_F(Callback, ForcedDestructionWaitsForAHostFunctionThatRuns) {
+  Blocker blocker;
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchHostFunc(stream, Blocker::run, &blocker), ACL_SUCCESS);
+  ASSERT_TRUE(eventually([&] { return blocker.entered.load(); }));
+  std::thread releaser([&] { blocker.released = true; });
+  EXPECT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+  EXPECT_TRUE(blocker.released);
+  releaser.join();
+}
+
+TEST_F(Callback, ForcedDestructionTakesBackCallbacksOfASubscriber) {
+  const auto self = static_cast<uint64_t>(pthread_self());
+  std::atomic<int> count{0};
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSubscribeReport(self, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSubscribeReport(self, stream_), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchCallback(add_one, &count, ACL_CALLBACK_NO_BLOCK, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchCallback(add_one, &count, ACL_CALLBACK_BLOCK, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 2), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  EXPECT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtProcessReport(1), ACL_ERROR_RT_REPORT_TIMEOUT);
+  EXPECT_EQ(count, 0);
+  EXPECT_EQ(aclrtUnSubscribeReport(self, stream_), ACL_SUCCESS);
+}
+
+TEST_F(Callback, UnsubscribingEndsTheWaitForCallbacks) {
+  for (const bool destroys : {false, true}) {
+    aclrtStream stream = nullptr;
+    ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+    std::atomic<bool> subscribed{false};
+    std::atomic<int> count{0};
+    std::thread thread([&] {
+      ASSERT_TRUE(eventually([&] { return subscribed.load(); }));
+      EXPECT_EQ(aclrtProcessReport(-1), ACL_SUCCESS);
+      EXPECT_EQ(aclrtProcessReport(-1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+    });
+    const auto id = static_cast<uint64_t>(thread.native_handle());
+    ASSERT_EQ(aclrtSubscribeReport(id, stream), ACL_SUCCESS);
+    ASSERT_EQ(aclrtLaunchCallback(add_one, &count, ACL_CALLBACK_BLOCK, stream), ACL_SUCCESS);
+    subscribed = true;
+    ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    EXPECT_EQ(count, 1);
+    if (!destroys) {
+      EXPECT_EQ(aclrtUnSubscribeReport(id, stream), ACL_SUCCESS);
+    }
+    EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+    thread.join();
+  }
+}
+
+TEST_F(Callback, UnsubscribingFailsABlockingCallbackThatHasNotBegun) {
+  const auto self = static_cast<uint64_t>(pthread_self());
+  std::atomic<int> count{0};
+  ASSERT_EQ(aclrtSubscribeReport(self, stream_), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchCallback(add_one, &count, ACL_CALLBACK_BLOCK, stream_), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream_, 2), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  EXPECT_EQ(aclrtUnSubscribeReport(self, stream_), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_ERROR_RT_STREAM_NO_CB_REG);
+  EXPECT_EQ(count, 0);
+}
+
+TEST_F(Callback, ABlockingCallbackMustNotWaitForItsStream) {
+  const auto self = static_cast<uint64_t>(pthread_self());
+  struct Answers {
+    aclrtStream stream;
+    aclError error;
+  } answers{stream_, ACL_SUCCESS};
+  const auto wait = [](void* argument) {
+    auto* a = static_cast<Answers*>(argument);
+    a->error = aclrtSynchronizeStream(a->stream);
+  };
+  ASSERT_EQ(aclrtSubscribeReport(self, stream_), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchCallback(wait, &answers, ACL_CALLBACK_BLOCK, stream_), ACL_SUCCESS);
+  ASSERT_EQ(aclrtProcessReport(-1), ACL_SUCCESS);
+  EXPECT_EQ(answers.error, ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+  EXPECT_EQ(aclrtUnSubscribeReport(self, stream_), ACL_SUCCESS);
+}
+
 TEST_F(Callback, AStreamWithHostFunctionsTakesNoSubscriber) {
   std::atomic<int> count{0};
   ASSERT_EQ(aclrtLaunchHostFunc(stream_, add_one, &count), ACL_SUCCESS);

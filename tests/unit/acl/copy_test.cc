@@ -209,6 +209,43 @@ TEST_F(Reduce, AddsAndPicks) {
                          [](int8_t x, int8_t y) { return static_cast<int8_t>(x + y); });
 }
 
+// A thread that waits with a limit does big tasks part by part.
+TEST_F(Reduce, BigTasksAreDoneInParts) {
+  constexpr size_t kCount = (9U << 18) + 3;  // more than two parts of int32
+  constexpr size_t kSize = kCount * sizeof(int32_t);
+  constexpr int32_t kWaitMs = 30000;
+  void* memory[2] = {};
+  for (void*& block : memory) {
+    ASSERT_EQ(aclrtMalloc(&block, 2 * kSize, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  }
+  auto* from = static_cast<int32_t*>(memory[0]);
+  auto* to = static_cast<int32_t*>(memory[1]);
+  ASSERT_EQ(aclrtMemsetAsync(to, 2 * kSize, 1, 2 * kSize, stream_), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStreamWithTimeout(stream_, kWaitMs), ACL_SUCCESS);
+  EXPECT_TRUE(std::all_of(to, to + 2 * kCount, [](int32_t value) { return value == 0x01010101; }));
+  for (size_t i = 0; i < 2 * kCount; ++i) from[i] = static_cast<int32_t>(i * 7);
+
+  // Two rows, each longer than a part.
+  ASSERT_EQ(aclrtMemcpy2dAsync(to, kSize, from, kSize, kSize - 4, 2, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                               stream_),
+            ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStreamWithTimeout(stream_, kWaitMs), ACL_SUCCESS);
+  EXPECT_TRUE(std::equal(to, to + kCount - 1, from));
+  EXPECT_TRUE(std::equal(to + kCount, to + 2 * kCount - 1, from + kCount));
+  EXPECT_EQ(to[kCount - 1], 0x01010101);
+  EXPECT_EQ(to[2 * kCount - 1], 0x01010101);
+
+  ASSERT_EQ(aclrtReduceAsync(to, from, kSize - 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32,
+                             stream_, nullptr),
+            ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStreamWithTimeout(stream_, kWaitMs), ACL_SUCCESS);
+  size_t wrong = 0;
+  for (size_t i = 0; i < kCount - 1; ++i) wrong += to[i] != static_cast<int32_t>(i * 14) ? 1U : 0U;
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(to[kCount - 1], 0x01010101);
+  for (void* block : memory) EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
+}
+
 TEST_F(Reduce, ChecksItsArguments) {
   const auto sum = ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM;
   const auto reduce = [&](void* dst, const void* src, uint64_t count, int kind, int type,

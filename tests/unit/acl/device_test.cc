@@ -142,6 +142,7 @@ TEST(Device, KeepsItsSaturationMode) {
   ASSERT_EQ(aclrtGetDeviceSatMode(&mode), ACL_SUCCESS);
   EXPECT_EQ(mode, ACL_RT_OVERFLOW_MODE_SATURATION);
   EXPECT_EQ(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_UNDEF), ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_INFNAN), ACL_SUCCESS);
   EXPECT_EQ(aclrtResetDevice(4), ACL_SUCCESS);
 }
 

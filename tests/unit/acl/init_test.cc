@@ -179,5 +179,38 @@ TEST_F(Acl, CaptureSaysThatItIsNotThere) {
   EXPECT_EQ(model, nullptr);
 }
 
+bool g_call_in_destructors = false;
+
+/// Fails and asks for the text, when the thread's texts may be gone already.
+struct FailsLate {
+  ~FailsLate() {
+    if (!g_call_in_destructors) return;
+    if (aclrtFree(nullptr) != ACL_ERROR_INVALID_PARAM) _exit(3);
+    aclGetRecentErrMsg();
+  }
+};
+const FailsLate g_fails_late;
+
+int fail_in_destructors(const std::vector<std::string>& arguments) {
+  g_call_in_destructors = true;
+  const auto fail = [] {
+    thread_local const FailsLate before;  // destroyed after the texts
+    (void)before;
+    demand(aclrtFree(nullptr) == ACL_ERROR_INVALID_PARAM, "free");
+    demand(!error_text().empty(), "text");
+    demand(aclrtFree(nullptr) == ACL_ERROR_INVALID_PARAM, "free again");
+  };
+  if (arguments[0] == "used") fail();
+  std::thread(fail).join();
+  return 0;
+}
+[[maybe_unused]] const int kFailInDestructors =
+    register_child("fail_in_destructors", fail_in_destructors);
+
+TEST(ErrorTexts, MayBeUsedByDestructorsOfGlobalsAndThreadLocals) {
+  EXPECT_EQ(Child("fail_in_destructors", {"used"}).wait(), 0);
+  EXPECT_EQ(Child("fail_in_destructors", {"unused"}).wait(), 0);
+}
+
 }  // namespace
 }  // namespace weft::test

@@ -233,5 +233,43 @@ TEST(IpcFork, WorksBetweenProcessesForkedBeforeUse) {
   EXPECT_EQ(Child("fork_first", {}).wait(), 0);
 }
 
+void demand_refusal(aclError error, const std::string& what) {
+  demand(error == ACL_ERROR_RT_DEV_SETUP_ERROR, what);
+  demand(error_text().find("forked after the runtime was used") != std::string::npos, what);
+}
+
+// Nothing a process forked too late does reaches its parent's memory.
+int fork_late(const std::vector<std::string>&) {
+  demand(aclrtSetDevice(0) == ACL_SUCCESS, "set device");
+  void* block = nullptr;
+  demand(aclrtMalloc(&block, kSize, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS, "malloc");
+  char key[65];
+  demand(aclrtIpcMemGetExportKey(block, kSize, key, sizeof key, kAnybody) == ACL_SUCCESS, "export");
+  std::strcpy(static_cast<char*>(block), "mine");
+  const pid_t child = fork();
+  if (child == 0) {
+    void* pointer = nullptr;
+    size_t size = 0;
+    demand_refusal(aclrtSetDevice(0), "set device");
+    demand_refusal(aclrtSetDevice(1), "set another device");
+    demand_refusal(aclrtCreateContext(&pointer, 0), "create context");
+    demand_refusal(aclhostGetHeap(0, &pointer, &size), "heap");
+    demand_refusal(aclrtFree(block), "free");
+    demand_refusal(aclrtIpcMemGetExportKey(block, kSize, key, sizeof key, kAnybody), "export");
+    demand(aclrtCreateStream(&pointer) == ACL_ERROR_RT_CONTEXT_NULL, "create stream");
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  demand(status == 0, "status of the forked process");
+  demand(std::strcmp(static_cast<char*>(block), "mine") == 0, "content");
+  demand(aclrtMemsetAsync(block, kSize, 1, kSize, nullptr) == ACL_SUCCESS, "set");
+  demand(aclrtSynchronizeStream(nullptr) == ACL_SUCCESS, "synchronise");
+  return aclrtFree(block);
+}
+[[maybe_unused]] const int kForkLate = register_child("fork_late", fork_late);
+
+TEST(IpcFork, IsRefusedAfterUse) { EXPECT_EQ(Child("fork_late", {}).wait(), 0); }
+
 }  // namespace
 }  // namespace weft::test

@@ -304,5 +304,18 @@ TEST_F(Memory, FreedBigBlocksGiveTheirPagesBack) {
   EXPECT_TRUE(std::all_of(bytes, bytes + kSize, [](char byte) { return byte == 0; }));
 }
 
+TEST_F(Memory, AStaleRegistrationIsNamed) {
+  // Stands for memory that was freed while registered: everything that may be allocated later.
+  auto* stale = reinterpret_cast<void*>(uintptr_t{4096});
+  ASSERT_EQ(aclrtHostRegisterV2(stale, UINT64_C(1) << 47, ACL_HOST_REG_PINNED), ACL_SUCCESS);
+  void* memory = nullptr;
+  EXPECT_EQ(aclrtMallocHost(&memory, 100), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  EXPECT_NE(error_text().find("the range at 0x1000"), std::string::npos);
+  EXPECT_EQ(memory, nullptr);
+  ASSERT_EQ(aclrtHostUnregister(stale), ACL_SUCCESS);
+  ASSERT_EQ(aclrtMallocHost(&memory, 100), ACL_SUCCESS);
+  EXPECT_EQ(aclrtFreeHost(memory), ACL_SUCCESS);
+}
+
 }  // namespace
 }  // namespace weft::test

@@ -99,7 +99,8 @@ TEST(Streams, OfManyDevicesProgressTogetherUnderOneThread) {
         self->in = true;
         return *self->arrived >= (self->round + 1) * kStreams ? ACLHOST_DONE : ACLHOST_AGAIN;
       };
-      ASSERT_EQ(aclhostLaunchTask(streams[static_cast<size_t>(i)], step, &part), ACL_SUCCESS);
+      ASSERT_EQ(aclhostLaunchTask(streams[static_cast<size_t>(i)], step, nullptr, &part),
+                ACL_SUCCESS);
     }
   }
   for (aclrtStream stream : streams) {
@@ -210,6 +211,14 @@ TEST_F(Stream, ContinuesAfterAFailureByDefault) {
   EXPECT_TRUE(ran);
 }
 
+/// A task that waits for ever, and counts how often it is told that it is dropped.
+struct Dropped {
+  std::atomic<int> begun{0};
+  int drops = 0;
+  static int32_t step(void* self) { return ++static_cast<Dropped*>(self)->begun, ACLHOST_AGAIN; }
+  static void drop(void* self) { ++static_cast<Dropped*>(self)->drops; }
+};
+
 TEST_F(Stream, StopsAtAFailureWhenToldSo) {
   aclrtContext context = nullptr;
   ASSERT_EQ(aclrtCreateContext(&context, 0), ACL_SUCCESS);  // the mode holds for a whole context
@@ -227,10 +236,14 @@ TEST_F(Stream, StopsAtAFailureWhenToldSo) {
   ASSERT_EQ(gate.launch(stream), ACL_SUCCESS);
   ASSERT_EQ(launch(stream, bad), ACL_SUCCESS);
   ASSERT_EQ(launch(stream, good), ACL_SUCCESS);
+  Dropped behind;
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &behind), ACL_SUCCESS);
   gate.open();
   EXPECT_EQ(aclrtSynchronizeStream(stream), 507013);
   EXPECT_EQ(launch(stream, good), 507013);
   EXPECT_FALSE(ran);
+  EXPECT_EQ(behind.drops, 1);
+  EXPECT_EQ(behind.begun, 0);
   EXPECT_EQ(launch(sibling, good), ACL_SUCCESS);
   EXPECT_EQ(aclrtSynchronizeStream(sibling), ACL_SUCCESS);
   EXPECT_TRUE(ran);
@@ -266,6 +279,84 @@ TEST_F(Stream, DestroyRunsWhatIsQueuedAndForceDropsIt) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(launch(stream, task), ACL_SUCCESS);
   ASSERT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
   EXPECT_EQ(runs, 10);
+}
+
+TEST_F(Stream, ForcedDestructionTellsEachDroppedTaskOnce) {
+  Dropped first;
+  Dropped second;
+  int runs = 0;
+  std::function<int32_t()> task = [&] { return ++runs, ACLHOST_DONE; };
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &first), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, nullptr, &first), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &second), ACL_SUCCESS);
+  ASSERT_EQ(launch(stream, task), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 1), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  ASSERT_TRUE(eventually([&] { return first.begun > 0; }));
+  EXPECT_EQ(first.drops, 0);
+  ASSERT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+  EXPECT_EQ(first.drops, 1);
+  EXPECT_EQ(second.drops, 1);
+  EXPECT_EQ(second.begun, 0);
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(Stream, AFinishedTaskIsNotToldThatItIsDropped) {
+  int drops = 0;
+  const auto done = [](void*) -> int32_t { return ACLHOST_DONE; };
+  const auto drop = [](void* count) { ++*static_cast<int*>(count); };
+  ASSERT_EQ(aclhostLaunchTask(stream_, done, drop, &drops), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+  EXPECT_EQ(drops, 0);
+}
+
+TEST_F(Stream, AFaultOfAnotherStreamIsNoErrorOfTheThreadThatHelps) {
+  aclrtStream other = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&other), ACL_SUCCESS);
+  std::function<int32_t()> bad = [] { return aclrtFree(nullptr); };
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_EQ(launch(other, bad), ACL_SUCCESS);
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    std::function<int32_t()> wait = [&] {
+      const bool over =
+          aclrtStreamQuery(other, &status) != ACL_SUCCESS || status == ACL_STREAM_STATUS_COMPLETE;
+      return over ? ACLHOST_DONE : ACLHOST_AGAIN;
+    };
+    ASSERT_EQ(launch(stream_, wait), ACL_SUCCESS);
+    ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+    EXPECT_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_SUCCESS);
+    EXPECT_EQ(error_text(), "");
+    EXPECT_EQ(aclrtSynchronizeStream(other), ACL_ERROR_INVALID_PARAM);
+    EXPECT_NE(error_text(), "");
+    aclrtGetLastError(ACL_RT_THREAD_LEVEL);
+  }
+  EXPECT_EQ(aclrtDestroyStream(other), ACL_SUCCESS);
+}
+
+TEST_F(Stream, OneOfTwoThreadsDestroysIt) {
+  for (int round = 0; round < 200; ++round) {
+    aclrtStream stream = nullptr;
+    ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+    std::atomic<int> ready{0};
+    std::atomic<int> destroyed{0};
+    const auto destroy = [&] {
+      ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+      ++ready;
+      ASSERT_TRUE(eventually([&] { return ready == 2; }));
+      const aclError error = aclrtDestroyStream(stream);
+      if (error == ACL_SUCCESS) {
+        ++destroyed;
+      } else {
+        EXPECT_EQ(error, ACL_ERROR_RT_INVALID_HANDLE);
+      }
+      ASSERT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
+    };
+    std::thread other(destroy);
+    destroy();
+    other.join();
+    ASSERT_EQ(destroyed, 1);
+  }
 }
 
 TEST_F(Stream, DestructionEndsTheWaitOfAnotherThread) {
@@ -304,7 +395,7 @@ TEST_F(Stream, HandlesAreChecked) {
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
   std::function<int32_t()> task = [] { return ACLHOST_DONE; };
   EXPECT_EQ(launch(stream, task), ACL_ERROR_RT_INVALID_HANDLE);
-  EXPECT_EQ(aclhostLaunchTask(stream_, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclhostLaunchTask(stream_, nullptr, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
   for (const uintptr_t bad :
        {uintptr_t{1}, uintptr_t{4096}, UINTPTR_MAX, reinterpret_cast<uintptr_t>(stream_) + 8,
         reinterpret_cast<uintptr_t>(&task)}) {

@@ -69,7 +69,7 @@ aclError launch(aclrtStream stream, std::function<int32_t()>& function) {
       [](void* argument) -> int32_t {
         return (*static_cast<std::function<int32_t()>*>(argument))();
       },
-      &function);
+      nullptr, &function);
 }
 
 Child::Child(const std::string& name, const std::vector<std::string>& arguments,

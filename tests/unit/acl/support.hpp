@@ -49,7 +49,9 @@ class Gate {
  public:
   void open() { open_ = true; }
   bool visited() const { return visits_ > 0; }
-  aclError launch(aclrtStream stream) { return aclhostLaunchTask(stream, &Gate::step, this); }
+  aclError launch(aclrtStream stream) {
+    return aclhostLaunchTask(stream, &Gate::step, nullptr, this);
+  }
 
  private:
   static int32_t step(void* self);
