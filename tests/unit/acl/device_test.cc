@@ -52,7 +52,7 @@ TEST(Device, ResetWaitsForItsStreamsAndDestroysThem) {
   ASSERT_EQ(aclrtSetDevice(3), ACL_SUCCESS);
   aclrtStream stream = nullptr;
   ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
-  int runs = 0;
+  std::atomic<int> runs{0};  // two streams: their tasks may run at the same time
   std::function<int32_t()> task = [&] { return ++runs, ACLHOST_DONE; };
   ASSERT_EQ(launch(stream, task), ACL_SUCCESS);
   ASSERT_EQ(launch(nullptr, task), ACL_SUCCESS);
