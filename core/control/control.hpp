@@ -110,7 +110,7 @@ class Session {
   /// Every rank gives bytes (the sizes may differ) and gets everybody's, by rank. Collective: the
   /// same order of calls on every rank, one call at a time. A failed call fails on all ranks that
   /// are still waiting in it. Throws Error: HCCL_E_TIMEOUT (names the missing ranks), HCCL_E_REMOTE
-  /// (a rank died or has left), HCCL_E_PARA (too many bytes), HCCL_E_UNAVAIL (this session has
+  /// (a rank died or has left), HCCL_E_PARA (too many bytes), HCCL_E_UNAVAIL (this member has
   /// left).
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine,
                                                  std::chrono::milliseconds timeout);
