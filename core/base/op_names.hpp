@@ -14,7 +14,8 @@ namespace weft {
 
 /// By WEFT_OP_*; there is no operation 0.
 inline constexpr std::array<std::string_view, WEFT_OP_COUNT> kOperationNames = {
-    "", "all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "barrier"};
+    "",        "all_reduce", "broadcast", "all_gather",   "reduce_scatter",   "all_to_all",
+    "barrier", "reduce",     "scatter",   "all_gather_v", "reduce_scatter_v", "all_to_all_v"};
 
 /// All names, for messages.
 constexpr std::span<const std::string_view> operation_names() noexcept {
@@ -35,7 +36,18 @@ constexpr std::optional<uint32_t> parse_operation(std::string_view name) noexcep
 
 /// True if the operation combines elements of several ranks.
 constexpr bool is_reduction(uint32_t op) noexcept {
-  return op == WEFT_OP_ALL_REDUCE || op == WEFT_OP_REDUCE_SCATTER;
+  return op == WEFT_OP_ALL_REDUCE || op == WEFT_OP_REDUCE_SCATTER || op == WEFT_OP_REDUCE ||
+         op == WEFT_OP_REDUCE_SCATTER_V;
+}
+
+/// True if one rank of the call is the root.
+constexpr bool has_root(uint32_t op) noexcept {
+  return op == WEFT_OP_BROADCAST || op == WEFT_OP_REDUCE || op == WEFT_OP_SCATTER;
+}
+
+/// True if every block has a length of its own.
+constexpr bool has_lengths(uint32_t op) noexcept {
+  return op == WEFT_OP_ALL_GATHER_V || op == WEFT_OP_REDUCE_SCATTER_V || op == WEFT_OP_ALL_TO_ALL_V;
 }
 
 }  // namespace weft

@@ -263,6 +263,10 @@ void Reader::check_meaning(const toml::key& key, uint32_t op) const {
     fail(key.source(),
          in_quotes(key.str()) + " means nothing for " + std::string(operation_name(op)));
   }
+  if (key.str() == "bytes" && op == WEFT_OP_ALL_TO_ALL_V) {
+    fail(key.source(),
+         "\"bytes\" cannot choose for all_to_all_v: no two ranks need to have the same");
+  }
 }
 
 uint32_t Reader::read_types(const toml::node& node, uint32_t op) const {

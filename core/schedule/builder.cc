@@ -49,7 +49,33 @@ class Recorder {
     return recorder.status_;
   }
 
+  /// weft_builder.reserve.
+  static int32_t reserve(void* self, uint32_t blocks) noexcept {
+    if (self == nullptr) return WEFT_E_PTR;
+    auto& recorder = *static_cast<Recorder*>(self);
+    if (recorder.status_ != WEFT_OK) return recorder.status_;
+    try {
+      recorder.refusal_ = recorder.raise_scratch(blocks);
+      if (!recorder.refusal_.empty()) recorder.status_ = WEFT_E_PARA;
+    } catch (const std::bad_alloc&) {
+      recorder.status_ = WEFT_E_MEMORY;
+    }
+    return recorder.status_;
+  }
+
  private:
+  std::string raise_scratch(uint32_t blocks) {
+    const Shape& shape = schedule_.shape;
+    if (shape.op == WEFT_OP_ALL_TO_ALL_V && blocks > 0) return "all_to_all_v has no Scratch";
+    const uint64_t most = max_operands(shape.ranks);
+    if (blocks > most) {
+      return "reserves " + std::to_string(blocks) + " blocks of Scratch; at most " +
+             std::to_string(most);
+    }
+    schedule_.scratch_blocks = std::max(schedule_.scratch_blocks, blocks);
+    return {};
+  }
+
   std::string add(const weft_step* step) {
     if (step == nullptr) return "no step given";
     if (std::string why = check_head(*step); !why.empty()) return why;
@@ -140,10 +166,46 @@ class Recorder {
         return "all chunks of a step must be the same part of their blocks";
       }
     }
+    if (has_lengths(schedule_.shape.op) && !all.empty()) {
+      if (std::string why = check_lengths(all); !why.empty()) return why;
+    }
     for (auto dst = dsts.begin(); dst != dsts.end(); ++dst) {
       if (std::any_of(dsts.begin(), dst, [&](const weft_chunk& c) { return equal(c, *dst); })) {
         return dump_chunk(schedule_.shape, *dst) + " is twice a destination";
       }
+    }
+    return {};
+  }
+
+  /// Where blocks have lengths of their own, all chunks of a step must have the same.
+  [[nodiscard]] std::string check_lengths(std::span<const weft_chunk> chunks) const {
+    const Shape& shape = schedule_.shape;
+    const weft_chunk* first = nullptr;
+    for (const weft_chunk& chunk : chunks) {
+      const std::string name = dump_chunk(shape, chunk);
+      if (chunk.parts != 1) return name + ": blocks are not cut here, their lengths are unknown";
+      if (chunk.space == WEFT_SPACE_SCRATCH) continue;
+      if (first == nullptr) first = &chunk;
+      if (length_class(shape, chunk) != length_class(shape, *first)) {
+        return name + " is not as long as " + dump_chunk(shape, *first);
+      }
+    }
+    return first == nullptr ? "Scratch alone has no length: name a chunk of In or Out too" : "";
+  }
+
+  /// What a rank cannot name because nobody has it, or because it cannot know where it is.
+  [[nodiscard]] std::string check_place(const weft_chunk& chunk) const {
+    const Shape& shape = schedule_.shape;
+    if (shape.op == WEFT_OP_SCATTER && chunk.space == WEFT_SPACE_IN && chunk.rank != shape.root) {
+      return "only the root has an input";
+    }
+    if (chunk.space == WEFT_SPACE_OUT && !has_output(shape, chunk.rank)) {
+      return "only the root has an output";
+    }
+    if (shape.op != WEFT_OP_ALL_TO_ALL_V) return {};
+    if (chunk.space == WEFT_SPACE_SCRATCH) return "all_to_all_v has no Scratch";
+    if (chunk.rank != shape.rank && chunk.block != shape.rank) {
+      return "of a peer, only block " + std::to_string(shape.rank) + ", its own, can be named";
     }
     return {};
   }
@@ -157,6 +219,7 @@ class Recorder {
     const std::string name = dump_chunk(shape, chunk);
     if (chunk.rank >= shape.ranks) return name + ": no rank " + std::to_string(chunk.rank);
     if (chunk.block >= blocks) return name + ": only " + std::to_string(blocks) + " blocks";
+    if (std::string why = check_place(chunk); !why.empty()) return name + ": " + why;
     if (chunk.parts == 0 || chunk.parts > kMaxParts) return name + ": 1 to 65536 parts";
     if (chunk.part >= chunk.parts) return name + ": parts are counted from 0";
     if (chunk.parts != 1 && parts_ != 0 && chunk.parts != parts_) {
@@ -187,7 +250,7 @@ std::string context(const char* name, const Shape& shape) {
   std::string text = "algorithm " + std::string(name) + ", " +
                      std::string(operation_name(shape.op)) + " on " + std::to_string(shape.ranks) +
                      " ranks, rank " + std::to_string(shape.rank);
-  if (shape.op == WEFT_OP_BROADCAST) text += ", root " + std::to_string(shape.root);
+  if (has_root(shape.op)) text += ", root " + std::to_string(shape.root);
   return text + ": ";
 }
 
@@ -237,7 +300,8 @@ Schedule emit(const weft_algorithm& algorithm, const char* name, const Shape& sh
                              0,
                              params.data()};
   Recorder recorder(shape);
-  const weft_builder builder{WEFT_HEAD(weft_builder), &recorder, &Recorder::append};
+  const weft_builder builder{WEFT_HEAD(weft_builder), &recorder, &Recorder::append,
+                             &Recorder::reserve};
   const int32_t code = call_emit(algorithm, problem, builder, context(name, shape));
   if (!recorder.refusal().empty()) {
     Schedule good = recorder.take();

@@ -113,7 +113,15 @@ Report check_size(std::span<const Schedule> schedules, uint32_t parts, uint32_t 
 
 /// Operations that know more than one placement.
 bool placeable(uint32_t op) {
-  return op == WEFT_OP_ALL_REDUCE || op == WEFT_OP_REDUCE_SCATTER || op == WEFT_OP_ALL_GATHER;
+  switch (op) {
+    case WEFT_OP_BROADCAST:
+    case WEFT_OP_ALL_TO_ALL:
+    case WEFT_OP_ALL_TO_ALL_V:
+    case WEFT_OP_BARRIER:
+      return false;
+    default:
+      return true;
+  }
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ enum class Fault {
 /// Where Out is relative to In. Operations that know one form only are checked in that one.
 enum class Placement {
   kSeparate,
-  kInPlace,  // all_reduce: Out = In; reduce_scatter: Out = block r of In; all_gather: In = block r
-             // of Out
+  kInPlace,  // all_reduce, reduce: Out = In; reduce_scatter(_v), scatter: Out = block r of In;
+             // all_gather(_v): In = block r of Out
   kMixed     // in place on even ranks only
 };
 

@@ -20,7 +20,10 @@ void learn(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
 }
 
 const char* placement_text(uint32_t op, Placement placement) {
-  if (op == WEFT_OP_BROADCAST || op == WEFT_OP_BARRIER || op == WEFT_OP_ALL_TO_ALL) return "";
+  if (op == WEFT_OP_BROADCAST || op == WEFT_OP_BARRIER || op == WEFT_OP_ALL_TO_ALL ||
+      op == WEFT_OP_ALL_TO_ALL_V) {
+    return "";
+  }
   if (placement == Placement::kInPlace) return " (in place)";
   if (placement == Placement::kMixed) return " (even ranks in place)";
   return " (not in place)";
@@ -38,7 +41,7 @@ Machine::Machine(std::span<const Schedule> schedules, uint32_t parts, uint32_t f
       shape_(schedules[0].shape),
       uses_scratch_(most_scratch_blocks(schedules) > 0),
       memory_({shape_.op, shape_.ranks, parts, most_scratch_blocks(schedules),
-               options.scratch_areas, placement}),
+               options.scratch_areas, placement, shape_.root}),
       ranks_(schedules.size()),
       signals_(schedules.size() * schedules.size()),
       first_result_(options.calls + 1, std::vector<Value>(parts, Values::kUnknown)) {
@@ -168,11 +171,13 @@ void Machine::begin_call(uint32_t r) {
   ++rank.clock[r];
   rank.begun.push_back(rank.clock[r]);
   const Event now = event(r, kCallerStep);
-  each_cell(r, WEFT_SPACE_OUT, [&](const weft_chunk& chunk, uint32_t cell) {
-    write(cell, now, chunk);
-    memory_[cell].value = Values::kUnknown;
-  });
-  if (shape_.op == WEFT_OP_BROADCAST && r != shape_.root) return;  // has no input
+  if (has_output(shape_, r)) {
+    each_cell(r, WEFT_SPACE_OUT, [&](const weft_chunk& chunk, uint32_t cell) {
+      write(cell, now, chunk);
+      memory_[cell].value = Values::kUnknown;
+    });
+  }
+  if (!has_input(shape_, r)) return;
   each_cell(r, WEFT_SPACE_IN, [&](const weft_chunk& chunk, uint32_t cell) {
     write(cell, now, chunk);
     memory_[cell].value = values_.input({rank.call, r, chunk.block});
@@ -183,10 +188,12 @@ void Machine::end_call(uint32_t r) {
   ++ranks_[r].clock[r];
   Event now = event(r, kCallerStep);
   ++now.call;  // the caller has its buffers back, before the next call
-  each_cell(r, WEFT_SPACE_OUT, [&](const weft_chunk& chunk, uint32_t cell) {
-    read(cell, now, chunk);
-    check_result(r, chunk, memory_[cell].value);
-  });
+  if (has_output(shape_, r)) {
+    each_cell(r, WEFT_SPACE_OUT, [&](const weft_chunk& chunk, uint32_t cell) {
+      read(cell, now, chunk);
+      check_result(r, chunk, memory_[cell].value);
+    });
+  }
   check_synchronised(r);
   ranks_[r].ended.push_back(ranks_[r].clock);
   if (report_.ok()) begin_call(r);

@@ -35,9 +35,14 @@ uint32_t Memory::block(const weft_chunk& chunk, uint32_t call) const {
     case WEFT_OP_ALL_REDUCE:
     case WEFT_OP_BROADCAST:
       return out;
+    case WEFT_OP_REDUCE:
+      return chunk.rank == layout_.root ? out : in;
     case WEFT_OP_REDUCE_SCATTER:
+    case WEFT_OP_REDUCE_SCATTER_V:
+    case WEFT_OP_SCATTER:
       return chunk.block == chunk.rank ? out : in;
     case WEFT_OP_ALL_GATHER:
+    case WEFT_OP_ALL_GATHER_V:
       return out + chunk.rank;
     default:
       return in;  // no form in place

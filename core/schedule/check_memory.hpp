@@ -36,6 +36,7 @@ class Memory {
     uint32_t scratch_blocks = 0;
     uint32_t scratch_areas = 2;
     Placement placement = Placement::kSeparate;
+    uint32_t root = 0;
   };
 
   explicit Memory(const Layout& layout);

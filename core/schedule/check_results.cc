@@ -29,18 +29,25 @@ std::vector<Input> Machine::expected(const weft_chunk& chunk, uint32_t call) con
   std::vector<Input> inputs;
   switch (shape_.op) {
     case WEFT_OP_ALL_REDUCE:
+    case WEFT_OP_REDUCE:
       for (uint32_t q = 0; q < ranks(); ++q) inputs.push_back({call, q, 0});
       break;
     case WEFT_OP_REDUCE_SCATTER:
+    case WEFT_OP_REDUCE_SCATTER_V:
       for (uint32_t q = 0; q < ranks(); ++q) inputs.push_back({call, q, chunk.rank});
       break;
     case WEFT_OP_BROADCAST:
       inputs.push_back({call, shape_.root, 0});
       break;
+    case WEFT_OP_SCATTER:
+      inputs.push_back({call, shape_.root, chunk.rank});
+      break;
     case WEFT_OP_ALL_GATHER:
+    case WEFT_OP_ALL_GATHER_V:
       inputs.push_back({call, chunk.block, 0});
       break;
     case WEFT_OP_ALL_TO_ALL:
+    case WEFT_OP_ALL_TO_ALL_V:
       inputs.push_back({call, chunk.block, chunk.rank});
       break;
     default:

@@ -50,7 +50,7 @@ std::string dump(const Schedule& schedule) {
   const Shape& shape = schedule.shape;
   std::string text = "# " + std::string(operation_name(shape.op)) + ", rank " +
                      std::to_string(shape.rank) + " of " + std::to_string(shape.ranks);
-  if (shape.op == WEFT_OP_BROADCAST) text += ", root " + std::to_string(shape.root);
+  if (has_root(shape.op)) text += ", root " + std::to_string(shape.root);
   text += ", " + std::to_string(schedule.steps.size()) + " steps, " +
           std::to_string(schedule.scratch_blocks) + " blocks of scratch\n";
   for (size_t i = 0; i < schedule.steps.size(); ++i) {

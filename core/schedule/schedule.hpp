@@ -51,6 +51,15 @@ struct Schedule {
 [[nodiscard]] uint32_t in_blocks(uint32_t op, uint32_t ranks) noexcept;
 [[nodiscard]] uint32_t out_blocks(uint32_t op, uint32_t ranks) noexcept;
 
+/// Whether a rank gives data, and whether it gets any: with a root, one of them may be the root's
+/// alone.
+[[nodiscard]] bool has_input(const Shape& shape, uint32_t rank) noexcept;
+[[nodiscard]] bool has_output(const Shape& shape, uint32_t rank) noexcept;
+
+/// For an operation whose blocks have lengths of their own: two chunks of In or Out with the same
+/// number are equally long in every call.
+[[nodiscard]] uint64_t length_class(const Shape& shape, const weft_chunk& chunk) noexcept;
+
 /// "copy", "signal": for people; "?" for an unknown number.
 [[nodiscard]] const char* verb_name(uint32_t verb) noexcept;
 

@@ -19,6 +19,11 @@ static void all_gather(const weft::Problem& p, weft::Schedule& s) {
   s.wait(p.peers());
 }
 
+static void all_gather_v(const weft::Problem& p, weft::Schedule& s) { all_gather(p, s); }
+
 WEFT_ALGORITHM(all_gather, .name = "all_gather",
                .summary = "everybody reads all inputs; 2 rounds, one pass",
                .op = WEFT_OP_ALL_GATHER);
+WEFT_ALGORITHM(all_gather_v, .name = "all_gather_v",
+               .summary = "everybody reads all inputs; 2 rounds, one pass",
+               .op = WEFT_OP_ALL_GATHER_V);

@@ -20,6 +20,11 @@ static void all_to_all(const weft::Problem& p, weft::Schedule& s) {
   s.wait(p.peers());
 }
 
+static void all_to_all_v(const weft::Problem& p, weft::Schedule& s) { all_to_all(p, s); }
+
 WEFT_ALGORITHM(all_to_all, .name = "all_to_all",
                .summary = "everybody reads its block of all inputs; 2 rounds, one pass",
                .op = WEFT_OP_ALL_TO_ALL);
+WEFT_ALGORITHM(all_to_all_v, .name = "all_to_all_v",
+               .summary = "everybody reads its block of all inputs; 2 rounds, one pass",
+               .op = WEFT_OP_ALL_TO_ALL_V);

@@ -14,6 +14,11 @@ static void reduce_scatter(const weft::Problem& p, weft::Schedule& s) {
   s.wait(p.peers());
 }
 
+static void reduce_scatter_v(const weft::Problem& p, weft::Schedule& s) { reduce_scatter(p, s); }
+
 WEFT_ALGORITHM(reduce_scatter, .name = "reduce_scatter",
                .summary = "everybody sums its block of all inputs; 2 rounds, one pass",
                .op = WEFT_OP_REDUCE_SCATTER, .flags = WEFT_ALGORITHM_RANK_ORDER);
+WEFT_ALGORITHM(reduce_scatter_v, .name = "reduce_scatter_v",
+               .summary = "everybody sums its block of all inputs; 2 rounds, one pass",
+               .op = WEFT_OP_REDUCE_SCATTER_V, .flags = WEFT_ALGORITHM_RANK_ORDER);

@@ -30,6 +30,11 @@ static void reduce_scatter(const weft::Problem& p, weft::Schedule& s) {
   s.wait(right);
 }
 
+static void reduce_scatter_v(const weft::Problem& p, weft::Schedule& s) { reduce_scatter(p, s); }
+
 WEFT_ALGORITHM(reduce_scatter, .name = "reduce_scatter",
                .summary = "partial sums travel around a ring; n-1 steps",
                .op = WEFT_OP_REDUCE_SCATTER);
+WEFT_ALGORITHM(reduce_scatter_v, .name = "reduce_scatter_v",
+               .summary = "partial sums travel around a ring; n-1 steps",
+               .op = WEFT_OP_REDUCE_SCATTER_V);

@@ -23,11 +23,12 @@ class Emit : public testing::Test {
 };
 
 int32_t append_nothing(void*, const weft_step*) { return WEFT_OK; }
+int32_t reserve_nothing(void*, uint32_t) { return WEFT_OK; }
 
 TEST_F(Emit, OfTheSdkTurnsExceptionsIntoCodes) {
   weft_problem problem{};
   problem.head = WEFT_HEAD(weft_problem);
-  const weft_builder builder{WEFT_HEAD(weft_builder), nullptr, &append_nothing};
+  const weft_builder builder{WEFT_HEAD(weft_builder), nullptr, &append_nothing, &reserve_nothing};
   EXPECT_EQ(table("error").emit(&problem, &builder), WEFT_E_INTERNAL);
   EXPECT_EQ(table("memory").emit(&problem, &builder), WEFT_E_MEMORY);
   EXPECT_EQ(table("number").emit(&problem, &builder), WEFT_E_INTERNAL);
@@ -35,11 +36,11 @@ TEST_F(Emit, OfTheSdkTurnsExceptionsIntoCodes) {
 
 TEST_F(Emit, OfTheSdkChecksTheBuilder) {
   weft_problem problem{};
-  weft_builder other{WEFT_HEAD(weft_builder), nullptr, &append_nothing};
+  weft_builder other{WEFT_HEAD(weft_builder), nullptr, &append_nothing, &reserve_nothing};
   other.head.major = WEFT_ABI_MAJOR + 1;
   EXPECT_EQ(table("error").emit(&problem, &other), WEFT_E_NOT_SUPPORT);
-  other = {WEFT_HEAD(weft_builder), nullptr, &append_nothing};
-  other.head.size = offsetof(weft_builder, append);
+  other = {WEFT_HEAD(weft_builder), nullptr, &append_nothing, &reserve_nothing};
+  other.head.size = offsetof(weft_builder, reserve);
   EXPECT_EQ(table("error").emit(&problem, &other), WEFT_E_NOT_SUPPORT);
 }
 

@@ -24,6 +24,11 @@ constexpr auto& all_gather = named<5>;
 constexpr auto& reduce_scatter = named<6>;
 constexpr auto& all_to_all = named<7>;
 constexpr auto& barrier = named<8>;
+constexpr auto& reduce = named<9>;
+constexpr auto& scatter = named<10>;
+constexpr auto& all_gather_v = named<11>;
+constexpr auto& reduce_scatter_v = named<12>;
+constexpr auto& all_to_all_v = named<13>;
 
 }  // namespace
 
@@ -40,7 +45,14 @@ WEFT_ALGORITHM(reduce_scatter, .name = "reduce_scatter", .summary = "not in rank
                .op = WEFT_OP_REDUCE_SCATTER);
 WEFT_ALGORITHM(all_to_all, .name = "all_to_all", .summary = "any", .op = WEFT_OP_ALL_TO_ALL);
 WEFT_ALGORITHM(barrier, .name = "barrier", .summary = "any", .op = WEFT_OP_BARRIER);
+WEFT_ALGORITHM(reduce, .name = "reduce", .summary = "any", .op = WEFT_OP_REDUCE);
+WEFT_ALGORITHM(scatter, .name = "scatter", .summary = "any", .op = WEFT_OP_SCATTER);
+WEFT_ALGORITHM(all_gather_v, .name = "all_gather_v", .summary = "any", .op = WEFT_OP_ALL_GATHER_V);
+WEFT_ALGORITHM(reduce_scatter_v, .name = "reduce_scatter_v", .summary = "any",
+               .op = WEFT_OP_REDUCE_SCATTER_V);
+WEFT_ALGORITHM(all_to_all_v, .name = "all_to_all_v", .summary = "any", .op = WEFT_OP_ALL_TO_ALL_V);
 
 WEFT_PLUGIN("toy", "1.0.0", "for tests", WEFT_USE(all_reduce), WEFT_USE(fast), WEFT_USE(pair),
             WEFT_USE(many), WEFT_USE(broadcast), WEFT_USE(all_gather), WEFT_USE(reduce_scatter),
-            WEFT_USE(all_to_all), WEFT_USE(barrier));
+            WEFT_USE(all_to_all), WEFT_USE(barrier), WEFT_USE(reduce), WEFT_USE(scatter),
+            WEFT_USE(all_gather_v), WEFT_USE(reduce_scatter_v), WEFT_USE(all_to_all_v));

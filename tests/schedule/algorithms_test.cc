@@ -6,16 +6,19 @@
 #include <numeric>
 #include <set>
 
+#include "base/op_names.hpp"
 #include "support.hpp"
 
 namespace weft::schedule {
 namespace {
 
 const char* const kNames[] = {
-    "mesh.one_shot",   "mesh.two_shot",       "mesh.reduce_scatter", "mesh.all_gather",
-    "mesh.all_to_all", "mesh.broadcast",      "mesh.broadcast_push", "mesh.barrier",
-    "ring.all_reduce", "ring.reduce_scatter", "ring.all_gather",     "ring.broadcast",
-    "null.all_reduce",
+    "mesh.one_shot",       "mesh.two_shot",         "mesh.reduce",         "mesh.reduce_flat",
+    "mesh.reduce_scatter", "mesh.reduce_scatter_v", "mesh.all_gather",     "mesh.all_gather_v",
+    "mesh.all_to_all",     "mesh.all_to_all_v",     "mesh.pairwise",       "mesh.pairwise_v",
+    "mesh.broadcast",      "mesh.broadcast_push",   "mesh.scatter",        "mesh.scatter_push",
+    "mesh.barrier",        "ring.all_reduce",       "ring.reduce_scatter", "ring.reduce_scatter_v",
+    "ring.all_gather",     "ring.all_gather_v",     "ring.broadcast",      "null.all_reduce",
 };
 
 /// Sets of values: each parameter at its ends and in between, the others at their defaults.
@@ -32,7 +35,7 @@ std::vector<std::vector<int64_t>> parameter_sets(const plugin::Algorithm& algori
 }
 
 std::vector<uint32_t> roots(uint32_t op, uint32_t ranks) {
-  if (op != WEFT_OP_BROADCAST) return {0};
+  if (!has_root(op)) return {0};
   if (ranks > 17) return {0, ranks / 2, ranks - 1};
   std::vector<uint32_t> all(ranks);
   std::iota(all.begin(), all.end(), 0u);
@@ -89,7 +92,8 @@ TEST(AlgorithmList, NamesAllThatThePluginsOffer) {
 }
 
 TEST(AlgorithmList, DeclaresRankOrderForEveryReductionOfTheMesh) {
-  for (const char* name : {"mesh.one_shot", "mesh.two_shot", "mesh.reduce_scatter"}) {
+  for (const char* name : {"mesh.one_shot", "mesh.two_shot", "mesh.reduce", "mesh.reduce_flat",
+                           "mesh.reduce_scatter", "mesh.reduce_scatter_v"}) {
     EXPECT_NE(algorithm(name).table.flags & WEFT_ALGORITHM_RANK_ORDER, 0u) << name;
   }
 }

@@ -119,6 +119,62 @@ TEST(Builder, RefusesBadPeers) {
   EXPECT_TRUE(says(refusal({WEFT_VERB_WAIT, {kOut}, {}, 2}), "has no operands"));
 }
 
+TEST(Builder, CountsReservedScratch) {
+  const auto reserve = [](uint32_t blocks) {
+    return [blocks](const weft_builder& b) { return b.reserve(b.self, blocks); };
+  };
+  EXPECT_EQ(build(reserve(9)).scratch_blocks, 9u);
+  EXPECT_TRUE(says(refusal(reserve(81)), "reserves 81 blocks of Scratch; at most 80"));
+  EXPECT_TRUE(says(refusal(reserve(1), WEFT_OP_ALL_TO_ALL_V), "all_to_all_v has no Scratch"));
+}
+
+TEST(Builder, RefusesWhatOnlyTheRootHas) {
+  const StepParts scatter{WEFT_VERB_COPY, {kOut}, {{WEFT_SPACE_IN, 2, 1, 0, 1}}};
+  EXPECT_TRUE(says(refusal(scatter, WEFT_OP_SCATTER), "in[1]@2: only the root has an input"));
+  const StepParts reduce{WEFT_VERB_REDUCE, {kOut}, {kIn}};
+  EXPECT_TRUE(says(refusal(reduce, WEFT_OP_REDUCE), "out@1: only the root has an output"));
+}
+
+constexpr weft_chunk in_block(uint32_t rank, uint32_t block) {
+  return {WEFT_SPACE_IN, rank, block, 0, 1};
+}
+constexpr weft_chunk out_block(uint32_t rank, uint32_t block) {
+  return {WEFT_SPACE_OUT, rank, block, 0, 1};
+}
+constexpr weft_chunk kScratch{WEFT_SPACE_SCRATCH, 1, 0, 0, 1};
+
+TEST(Builder, RefusesChunksOfDifferentLengthsInOneStep) {
+  const auto copy = [](uint32_t op, const weft_chunk& dst, const weft_chunk& src) {
+    return refusal({WEFT_VERB_COPY, {dst}, {src}}, op);
+  };
+  const uint32_t gather = WEFT_OP_ALL_GATHER_V;
+  EXPECT_EQ(copy(gather, out_block(1, 3), in_block(3, 0)), "");
+  EXPECT_EQ(copy(gather, out_block(1, 3), out_block(2, 3)), "");
+  EXPECT_TRUE(
+      says(copy(gather, out_block(1, 3), in_block(2, 0)), "in@2 is not as long as out[3]@1"));
+  const uint32_t scatter = WEFT_OP_REDUCE_SCATTER_V;
+  EXPECT_EQ(copy(scatter, out_block(1, 0), in_block(3, 1)), "");
+  EXPECT_TRUE(says(copy(scatter, out_block(1, 0), in_block(1, 2)), "is not as long as"));
+  const uint32_t all = WEFT_OP_ALL_TO_ALL_V;
+  EXPECT_EQ(copy(all, out_block(1, 3), in_block(3, 1)), "");
+  EXPECT_EQ(copy(all, out_block(3, 1), in_block(1, 3)), "");
+  EXPECT_TRUE(says(copy(all, out_block(1, 3), in_block(1, 3)), "is not as long as"));
+}
+
+TEST(Builder, RefusesWhatHasNoLengthOrPlaceInVectorOperations) {
+  const auto copy = [](uint32_t op, const weft_chunk& dst, const weft_chunk& src) {
+    return refusal({WEFT_VERB_COPY, {dst}, {src}}, op);
+  };
+  EXPECT_EQ(copy(WEFT_OP_REDUCE_SCATTER_V, kScratch, in_block(1, 2)), "");
+  EXPECT_TRUE(says(copy(WEFT_OP_REDUCE_SCATTER_V, kScratch, kScratch), "Scratch alone"));
+  EXPECT_TRUE(
+      says(copy(WEFT_OP_ALL_GATHER_V, {WEFT_SPACE_OUT, 1, 1, 0, 2}, {WEFT_SPACE_IN, 1, 0, 0, 2}),
+           "blocks are not cut here"));
+  EXPECT_TRUE(says(copy(WEFT_OP_ALL_TO_ALL_V, kScratch, kIn), "has no Scratch"));
+  EXPECT_TRUE(says(copy(WEFT_OP_ALL_TO_ALL_V, out_block(1, 3), in_block(3, 0)),
+                   "of a peer, only block 1, its own"));
+}
+
 TEST(Builder, RefusesChunksOutOfRange) {
   const auto with = [](const weft_chunk& chunk, uint32_t op = WEFT_OP_ALL_REDUCE) {
     return refusal({WEFT_VERB_COPY, {chunk}, {kIn}}, op);

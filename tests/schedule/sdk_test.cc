@@ -82,16 +82,22 @@ TEST(SdkChunk, KeepsItsPlaceOnAnotherRank) {
 struct Counter {
   uint32_t seen = 0;
   uint32_t refused = UINT32_MAX;
+  uint32_t reserved = 0;
 
   static int32_t append(void* self, const weft_step*) {
     auto& counter = *static_cast<Counter*>(self);
     return counter.seen++ == counter.refused ? WEFT_E_PARA : WEFT_OK;
   }
+  static int32_t reserve(void* self, uint32_t blocks) {
+    static_cast<Counter*>(self)->reserved = blocks;
+    return WEFT_E_PARA;
+  }
 };
 
 TEST(SdkSchedule, StopsAtARefusedStepAndKeepsTheCode) {
   Counter counter{0, 1};
-  const weft_builder builder{WEFT_HEAD(weft_builder), &counter, &Counter::append};
+  const weft_builder builder{WEFT_HEAD(weft_builder), &counter, &Counter::append,
+                             &Counter::reserve};
   Schedule s(builder);
   s.signal(1);
   s.signal(2);
@@ -100,9 +106,22 @@ TEST(SdkSchedule, StopsAtARefusedStepAndKeepsTheCode) {
   EXPECT_EQ(s.status(), WEFT_E_PARA);
 }
 
+TEST(SdkSchedule, StopsAtARefusedReservation) {
+  Counter counter;
+  const weft_builder builder{WEFT_HEAD(weft_builder), &counter, &Counter::append,
+                             &Counter::reserve};
+  Schedule s(builder);
+  s.reserve(7);
+  s.signal(1);
+  EXPECT_EQ(counter.reserved, 7u);
+  EXPECT_EQ(counter.seen, 0u);
+  EXPECT_EQ(s.status(), WEFT_E_PARA);
+}
+
 TEST(SdkSchedule, CopiesAllPiecesInOneStepWhereTheyAreOneBlock) {
   Counter counter;
-  const weft_builder builder{WEFT_HEAD(weft_builder), &counter, &Counter::append};
+  const weft_builder builder{WEFT_HEAD(weft_builder), &counter, &Counter::append,
+                             &Counter::reserve};
   Schedule s(builder);
   s.copy(Chunks(WEFT_SPACE_OUT, 0, 4, true), Chunks(WEFT_SPACE_IN, 0, 4, true));
   EXPECT_EQ(counter.seen, 1u);

@@ -36,10 +36,17 @@ std::string read_file(const std::filesystem::path& file) {
 }
 
 std::string policy_text(const std::map<std::string, std::string>& use, const std::string& rest) {
-  std::map<std::string, std::string> rules = {
-      {"all_reduce", "mesh.two_shot"},   {"reduce_scatter", "mesh.reduce_scatter"},
-      {"all_gather", "mesh.all_gather"}, {"all_to_all", "mesh.all_to_all"},
-      {"broadcast", "mesh.broadcast"},   {"barrier", "mesh.barrier"}};
+  std::map<std::string, std::string> rules = {{"all_reduce", "mesh.two_shot"},
+                                              {"reduce_scatter", "mesh.reduce_scatter"},
+                                              {"all_gather", "mesh.all_gather"},
+                                              {"all_to_all", "mesh.all_to_all"},
+                                              {"broadcast", "mesh.broadcast"},
+                                              {"barrier", "mesh.barrier"},
+                                              {"reduce", "mesh.reduce"},
+                                              {"scatter", "mesh.scatter"},
+                                              {"all_gather_v", "mesh.all_gather_v"},
+                                              {"reduce_scatter_v", "mesh.reduce_scatter_v"},
+                                              {"all_to_all_v", "mesh.all_to_all_v"}};
   for (const auto& [op, algorithm] : use) rules[op] = algorithm;
   std::string text = "schema = 1\n";
   for (const auto& [op, algorithm] : rules) {

@@ -49,7 +49,12 @@ enum {
   WEFT_OP_REDUCE_SCATTER = 4,
   WEFT_OP_ALL_TO_ALL = 5,
   WEFT_OP_BARRIER = 6,
-  WEFT_OP_COUNT = 7
+  WEFT_OP_REDUCE = 7,
+  WEFT_OP_SCATTER = 8,
+  WEFT_OP_ALL_GATHER_V = 9,
+  WEFT_OP_REDUCE_SCATTER_V = 10,
+  WEFT_OP_ALL_TO_ALL_V = 11, /* HcclAlltoAllV and HcclAlltoAllVC */
+  WEFT_OP_COUNT = 12
 };
 
 /* Kinds of plugins. */

@@ -9,13 +9,25 @@
  * Geometry. Let L be the number of elements of one block (the count argument of the HCCL call:
  * count, sendCount or recvCount). In and Out are arrays of blocks of L elements:
  *
- *   operation       In blocks   Out blocks
- *   all_reduce      1           1
- *   broadcast       1           1           (both are the user's buffer; the root's In counts)
- *   all_gather      1           n
- *   reduce_scatter  n           1
- *   all_to_all      n           n
- *   barrier         0           0
+ *   operation         In blocks   Out blocks
+ *   all_reduce        1           1
+ *   broadcast         1           1           (both are the user's buffer; the root's In counts)
+ *   reduce            1           1           (Out on the root only)
+ *   scatter           n           1           (In on the root only)
+ *   all_gather        1           n
+ *   reduce_scatter    n           1
+ *   all_to_all        n           n
+ *   barrier           0           0
+ *   all_gather_v      1           n           (In of rank r and Out[r] have length r)
+ *   reduce_scatter_v  n           1           (In[b] and Out of rank b have length b)
+ *   all_to_all_v      n           n           (In[j] of rank i and Out[i] of rank j have length (i,
+ * j))
+ *
+ * In the operations that end in _v blocks have lengths of their own, which a schedule does not know
+ * either. There, blocks are not cut into parts; all chunks of In and Out in one step must be
+ * equally long by the rules above; a step names at least one such chunk, since Scratch takes its
+ * length from them. In all_to_all_v ranks do not know each other's lengths: of a peer a rank may
+ * only name In[own rank] and Out[own rank], and there is no Scratch.
  *
  * Scratch is an array of as many blocks of L elements as the schedule mentions. Every block may be
  * cut into `parts` parts; part i of p covers elements [min(L, i*q), min(L, (i+1)*q)) with q =
@@ -76,6 +88,9 @@ typedef struct weft_builder {
   /* Appends a step (operands are copied). WEFT_OK, or WEFT_E_PARA with the reason kept: stop
    * emitting then. */
   int32_t (*append)(void* self, const weft_step* step);
+  /* Says that all ranks together name `blocks` blocks of Scratch: for a schedule whose steps on
+   * some rank name fewer. Answers as append does. */
+  int32_t (*reserve)(void* self, uint32_t blocks);
 } weft_builder;
 
 /* The question to an algorithm: the shape of a call, seen from one rank. */
@@ -84,7 +99,7 @@ typedef struct weft_problem {
   uint32_t op; /* WEFT_OP_* */
   uint32_t ranks;
   uint32_t rank;
-  uint32_t root;        /* broadcast; else 0 */
+  uint32_t root;        /* broadcast, reduce, scatter; else 0 */
   uint32_t param_count; /* as declared by the algorithm, defaults filled in */
   uint32_t reserved;
   const int64_t* params; /* in the order of weft_algorithm.params */

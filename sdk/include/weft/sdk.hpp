@@ -47,6 +47,17 @@ template <std::integral T>
   return static_cast<uint32_t>(rest < 0 ? rest + modulus : rest);
 }
 
+/// Whether In is n blocks.
+[[nodiscard]] constexpr bool has_in_blocks(uint32_t op) {
+  return op == WEFT_OP_REDUCE_SCATTER || op == WEFT_OP_ALL_TO_ALL || op == WEFT_OP_SCATTER ||
+         op == WEFT_OP_REDUCE_SCATTER_V || op == WEFT_OP_ALL_TO_ALL_V;
+}
+/// Whether Out is n blocks.
+[[nodiscard]] constexpr bool has_out_blocks(uint32_t op) {
+  return op == WEFT_OP_ALL_GATHER || op == WEFT_OP_ALL_TO_ALL || op == WEFT_OP_ALL_GATHER_V ||
+         op == WEFT_OP_ALL_TO_ALL_V;
+}
+
 }  // namespace detail
 
 /// The n pieces of In or Out, n = number of ranks: the blocks where there are n, else the n parts
@@ -107,12 +118,10 @@ class Problem {
   }
 
   [[nodiscard]] Chunks in() const {
-    const bool blocks = raw_->op == WEFT_OP_REDUCE_SCATTER || raw_->op == WEFT_OP_ALL_TO_ALL;
-    return {WEFT_SPACE_IN, rank(), ranks(), !blocks};
+    return {WEFT_SPACE_IN, rank(), ranks(), !detail::has_in_blocks(raw_->op)};
   }
   [[nodiscard]] Chunks out() const {
-    const bool blocks = raw_->op == WEFT_OP_ALL_GATHER || raw_->op == WEFT_OP_ALL_TO_ALL;
-    return {WEFT_SPACE_OUT, rank(), ranks(), !blocks};
+    return {WEFT_SPACE_OUT, rank(), ranks(), !detail::has_out_blocks(raw_->op)};
   }
   /// Block `block` of this rank's Scratch; using it makes it exist.
   [[nodiscard]] Chunk scratch(uint32_t block) const {
@@ -159,6 +168,11 @@ class Schedule {
   void wait(uint32_t peer) { append(WEFT_VERB_WAIT, peer, {}, {}); }
   void wait(std::span<const uint32_t> peers) {
     for (const uint32_t peer : peers) wait(peer);
+  }
+
+  /// Says that some rank names Scratch up to block `blocks` - 1; for the ranks that name fewer.
+  void reserve(uint32_t blocks) {
+    if (status_ == WEFT_OK) status_ = builder_->reserve(builder_->self, blocks);
   }
 
   [[nodiscard]] int32_t status() const { return status_; }
@@ -215,7 +229,7 @@ namespace detail {
 template <void (*Fn)(const Problem&, Schedule&)>
 int32_t emit(const weft_problem* problem, const weft_builder* builder) noexcept {
   if (problem == nullptr || builder == nullptr) return WEFT_E_PTR;
-  if (builder->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(builder, weft_builder, append)) {
+  if (builder->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(builder, weft_builder, reserve)) {
     return WEFT_E_NOT_SUPPORT;
   }
   try {

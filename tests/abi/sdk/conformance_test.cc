@@ -80,8 +80,9 @@ TEST_F(Conformance, EveryAlgorithmIsProvedRight) {
 }
 
 TEST_F(Conformance, EmittingStopsWhenTheBuilderRefuses) {
-  weft_builder builder{WEFT_HEAD(weft_builder), nullptr, nullptr};
+  weft_builder builder{WEFT_HEAD(weft_builder), nullptr, nullptr, nullptr};
   builder.append = [](void*, const weft_step*) -> int32_t { return WEFT_E_PARA; };
+  builder.reserve = [](void*, uint32_t) -> int32_t { return WEFT_E_PARA; };
   for (const plugin::Algorithm& each : registry_.algorithms()) {
     const std::vector<int64_t> params = defaults(each);
     const weft_problem problem{WEFT_HEAD(weft_problem),

@@ -62,6 +62,7 @@ static void print_schedules(void) {
   MEMBER(weft_builder, head);
   MEMBER(weft_builder, self);
   MEMBER(weft_builder, append);
+  MEMBER(weft_builder, reserve);
   STRUCT(weft_problem);
   MEMBER(weft_problem, head);
   MEMBER(weft_problem, op);
@@ -162,6 +163,11 @@ static void print_values(void) {
   VALUE(WEFT_OP_REDUCE_SCATTER);
   VALUE(WEFT_OP_ALL_TO_ALL);
   VALUE(WEFT_OP_BARRIER);
+  VALUE(WEFT_OP_REDUCE);
+  VALUE(WEFT_OP_SCATTER);
+  VALUE(WEFT_OP_ALL_GATHER_V);
+  VALUE(WEFT_OP_REDUCE_SCATTER_V);
+  VALUE(WEFT_OP_ALL_TO_ALL_V);
   VALUE(WEFT_OP_COUNT);
   VALUE(WEFT_SPACE_IN);
   VALUE(WEFT_SPACE_OUT);

@@ -88,7 +88,7 @@ const Mistake kRules[] = {
     {"AfterCatchAll",
      with("") + "[[rule]]\nop = \"barrier\"\nwhen = { ranks = 4 }\n"
                 "use = \"a.b\"\n",
-     "21:1: this rule is never reached: the rule in line 18 already takes every call"},
+     "36:1: this rule is never reached: the rule in line 18 already takes every call"},
     {"SecondCatchAll", with("[[rule]]\nop = \"all_reduce\"\nuse = \"a.b\"\n"),
      "6:1: this rule is never reached: the rule in line 2"},
     {"Covered",

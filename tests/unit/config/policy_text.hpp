@@ -6,7 +6,7 @@
 
 namespace weft::config {
 
-/// A catch-all for every operation: the least that a policy must have. 25 lines.
+/// A catch-all for every operation: the least that a policy must have. 40 lines.
 inline const std::string kCatchAlls = R"(
 [[rule]]
 op = "all_reduce"
@@ -26,6 +26,21 @@ use = "toy.all_to_all"
 [[rule]]
 op = "barrier"
 use = "toy.barrier"
+[[rule]]
+op = "reduce"
+use = "toy.reduce"
+[[rule]]
+op = "scatter"
+use = "toy.scatter"
+[[rule]]
+op = "all_gather_v"
+use = "toy.all_gather_v"
+[[rule]]
+op = "reduce_scatter_v"
+use = "toy.reduce_scatter_v"
+[[rule]]
+op = "all_to_all_v"
+use = "toy.all_to_all_v"
 )";
 
 /// A policy that begins with `text`, whose lines are those of the result from 2 on.
