@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <latch>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "api/export.hpp"
 #include "api/guard.hpp"
 #include "api/handles.hpp"
+#include "api/operators.hpp"
 #include "base/log.hpp"
 #include "comm/library.hpp"
 #include "hccl/hccl_comm.h"
@@ -60,10 +62,19 @@ HcclComm create(uint32_t ranks, const HcclRootInfo* root, uint32_t rank,
   }
 }
 
-HcclResult init(uint32_t ranks, const HcclRootInfo* root, uint32_t rank, bool with_config,
-                const HcclCommConfig* config, HcclComm* comm) {
+/// Arguments of a HcclCommInitRootInfo; `config` counts if there is one by the function's nature.
+struct Arguments {
+  uint32_t ranks;
+  const HcclRootInfo* root;
+  uint32_t rank;
+  bool with_config;
+  const HcclCommConfig* config;
+  HcclComm* comm;
+};
+
+void init(const Arguments& given, int32_t device) {
+  const auto& [ranks, root, rank, with_config, config, comm] = given;
   const auto policy = Library::instance().load_policy();
-  const int32_t device = current_device(*policy);
   require(ranks != 0, HCCL_E_PARA, "nRanks is 0");
   if (rank >= ranks) {
     throw Error(HCCL_E_PARA,
@@ -75,12 +86,56 @@ HcclResult init(uint32_t ranks, const HcclRootInfo* root, uint32_t rank, bool wi
   comm::Options options = default_options(*policy);
   if (with_config) apply_config(config, options);
   *comm = create(ranks, root, rank, policy, std::move(options), device);
+}
+
+/// A device that is current on this thread for a while.
+class CurrentDevice {
+ public:
+  /// Throws Error if the device cannot be set.
+  CurrentDevice(const config::Policy& policy, int32_t device)
+      : transport_(Library::instance().transport(policy.settings().transport)), device_(device) {
+    const int32_t code = transport_.table->set_device(transport_.context, device_);
+    if (code != HCCL_SUCCESS) throw Error(static_cast<HcclResult>(code), plugin::take_failure());
+  }
+  ~CurrentDevice() { transport_.table->reset_device(transport_.context, device_); }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  const comm::OpenTransport transport_;
+  const int32_t device_;
+};
+
+/// Joins now; in a group at its end, on a thread with the device that is current now.
+HcclResult join_root(const char* function, const Arguments& given) {
+  const auto policy = Library::instance().load_policy();
+  const int32_t device = current_device(*policy);
+  if (in_group()) {
+    queue_job(function, [given, policy, device] {
+      const CurrentDevice current(*policy, device);
+      init(given, device);
+    });
+  } else {
+    init(given, device);
+  }
   return HCCL_SUCCESS;
+}
+
+void destroy(HcclComm comm) {
+  if (communicator(comm).busy()) {
+    throw Error(HCCL_E_AGAIN,
+                "a call of this communicator has not ended; synchronise its streams and try again");
+  }
+  take(comm).reset();
 }
 
 /// The ranks of one HcclCommInitAll, each on a thread of its own.
 struct Team {
   explicit Team(uint32_t ranks) : failures(ranks), ready(ranks) {}
+  void fail(uint32_t rank, const char* text) {
+    failures[rank] = text;
+    failed.store(true);
+  }
 
   HcclRootInfo root;
   std::shared_ptr<const config::Policy> policy;
@@ -90,11 +145,11 @@ struct Team {
 };
 
 void join_team(Team& team, uint32_t rank, int32_t device, HcclComm* comm) {
-  const comm::OpenTransport t = Library::instance().transport(team.policy->settings().transport);
-  const bool set = t.table->set_device(t.context, device) == HCCL_SUCCESS;
-  if (!set) {
-    team.failures[rank] = plugin::take_failure();
-    team.failed.store(true);
+  std::optional<CurrentDevice> current;
+  try {
+    current.emplace(*team.policy, device);
+  } catch (const std::exception& e) {
+    team.fail(rank, e.what());
   }
   team.ready.arrive_and_wait();
   try {
@@ -103,10 +158,8 @@ void join_team(Team& team, uint32_t rank, int32_t device, HcclComm* comm) {
                      default_options(*team.policy), device);
     }
   } catch (const std::exception& e) {
-    team.failures[rank] = e.what();
-    team.failed.store(true);
+    team.fail(rank, e.what());
   }
-  if (set) t.table->reset_device(t.context, device);
 }
 
 HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
@@ -138,19 +191,20 @@ HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
               fmt::format("rank {} on device {}: {}", rank, devices[rank], *first));
 }
 
-/// The communicator of a handle that is not null. Throws Error.
-Communicator& checked(HcclComm handle) {
-  require(handle != nullptr, HCCL_E_PTR, "comm is a null pointer");
-  Communicator* found = find(handle);
-  require(found != nullptr, HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
-  return *found;
+/// As much of the text as there is room for, and a NUL.
+template <size_t Room>
+void write_text(char (&to)[Room], std::string_view text) {
+  const size_t length = std::min(text.size(), Room - 1);
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
 }
 
 }  // namespace
 }  // namespace weft::api
 
-using weft::api::checked;
+using weft::api::communicator;
 using weft::api::require;
+using weft::api::require_all;
 
 extern "C" {
 
@@ -165,15 +219,19 @@ WEFT_API HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
 
 WEFT_API HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo,
                                          uint32_t rank, HcclComm* comm) {
-  return weft::guard("HcclCommInitRootInfo",
-                     [&] { return weft::api::init(nRanks, rootInfo, rank, false, nullptr, comm); });
+  constexpr const char* kName = "HcclCommInitRootInfo";
+  return weft::guard(kName, [&] {
+    return weft::api::join_root(kName, {nRanks, rootInfo, rank, false, nullptr, comm});
+  });
 }
 
 WEFT_API HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo* rootInfo,
                                                uint32_t rank, const HcclCommConfig* config,
                                                HcclComm* comm) {
-  return weft::guard("HcclCommInitRootInfoConfig",
-                     [&] { return weft::api::init(nRanks, rootInfo, rank, true, config, comm); });
+  constexpr const char* kName = "HcclCommInitRootInfoConfig";
+  return weft::guard(kName, [&] {
+    return weft::api::join_root(kName, {nRanks, rootInfo, rank, true, config, comm});
+  });
 }
 
 WEFT_API HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
@@ -186,39 +244,35 @@ WEFT_API HcclResult HcclCommDestroy(HcclComm comm) {
       weft::log::warn("HcclCommDestroy: comm is a null pointer, nothing to do");
       return HCCL_SUCCESS;
     }
-    if (checked(comm).busy()) {
-      throw weft::Error(HCCL_E_AGAIN,
-                        "a call of this communicator has not ended; synchronise its "
-                        "streams and try again");
+    if (weft::api::in_group()) {
+      weft::api::queue_job("HcclCommDestroy", [comm] { weft::api::destroy(comm); });
+    } else {
+      weft::api::destroy(comm);
     }
-    weft::api::take(comm).reset();
     return HCCL_SUCCESS;
   });
 }
 
 WEFT_API HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
   return weft::guard("HcclGetRankSize", [&] {
-    require(comm != nullptr, HCCL_E_PTR, "comm is a null pointer");
-    require(rankSize != nullptr, HCCL_E_PTR, "rankSize is a null pointer");
-    *rankSize = checked(comm).ranks();
+    require_all({{"comm", comm}, {"rankSize", rankSize}});
+    *rankSize = communicator(comm).ranks();
     return HCCL_SUCCESS;
   });
 }
 
 WEFT_API HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
   return weft::guard("HcclGetRankId", [&] {
-    require(comm != nullptr, HCCL_E_PTR, "comm is a null pointer");
-    require(rank != nullptr, HCCL_E_PTR, "rank is a null pointer");
-    *rank = checked(comm).rank();
+    require_all({{"comm", comm}, {"rank", rank}});
+    *rank = communicator(comm).rank();
     return HCCL_SUCCESS;
   });
 }
 
 WEFT_API HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   return weft::guard("HcclGetCommName", [&] {
-    require(comm != nullptr, HCCL_E_PTR, "comm is a null pointer");
-    require(commName != nullptr, HCCL_E_PTR, "commName is a null pointer");
-    const std::string& name = checked(comm).name();
+    require_all({{"comm", comm}, {"commName", commName}});
+    const std::string& name = communicator(comm).name();
     require(name.size() < COMM_NAME_MAX_LENGTH, HCCL_E_INTERNAL,
             "the name has over 127 characters");
     std::memcpy(commName, name.c_str(), name.size() + 1);
@@ -228,9 +282,8 @@ WEFT_API HcclResult HcclGetCommName(HcclComm comm, char* commName) {
 
 WEFT_API HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
   return weft::guard("HcclGetCommAsyncError", [&] {
-    require(comm != nullptr, HCCL_E_PTR, "comm is a null pointer");
-    require(asyncError != nullptr, HCCL_E_PTR, "asyncError is a null pointer");
-    *asyncError = static_cast<HcclResult>(checked(comm).health());
+    require_all({{"comm", comm}, {"asyncError", asyncError}});
+    *asyncError = static_cast<HcclResult>(communicator(comm).health());
     return HCCL_SUCCESS;
   });
 }
@@ -239,15 +292,14 @@ WEFT_API uint32_t HcclGetCommConfigCapability() { return HCCL_COMM_CONFIG_RESERV
 
 WEFT_API HcclResult weft_comm_last_call(HcclComm comm, weft_call_info* info) {
   return weft::guard("weft_comm_last_call", [&] {
-    require(comm != nullptr, HCCL_E_PTR, "comm is a null pointer");
-    require(info != nullptr, HCCL_E_PTR, "info is a null pointer");
+    require_all({{"comm", comm}, {"info", info}});
     require(info->head.major == WEFT_ABI_MAJOR && info->head.size >= sizeof(weft_call_info),
             HCCL_E_PARA, "info.head was not set with WEFT_HEAD(weft_call_info)");
-    const weft::comm::LastCall& last = checked(comm).last_call();
-    require(last.plan != nullptr, HCCL_E_NOT_FOUND, "no operator was called so far");
-    std::snprintf(info->algorithm, sizeof info->algorithm, "%s", last.plan->algorithm.c_str());
-    std::snprintf(info->source, sizeof info->source, "%s", last.plan->source.c_str());
-    info->pieces = last.plan->plan.pieces;
+    const weft::comm::LastCall& last = communicator(comm).last_call();
+    require(!last.algorithm.empty(), HCCL_E_NOT_FOUND, "no operator was called so far");
+    weft::api::write_text(info->algorithm, last.algorithm);
+    weft::api::write_text(info->source, last.source);
+    info->pieces = last.pieces;
     info->staged_in = last.staged_in ? 1 : 0;
     info->staged_out = last.staged_out ? 1 : 0;
     return HCCL_SUCCESS;

@@ -20,22 +20,6 @@ HcclResult not_yet(const char* function) noexcept {
 #define WEFT_NOT_YET(name, ...) \
   extern "C" WEFT_API HcclResult name(__VA_ARGS__) { return weft::api::not_yet(#name); }
 
-// hccl.h
-WEFT_NOT_YET(HcclReduceScatterV, void*, const void*, const void*, void*, uint64_t, HcclDataType,
-             HcclReduceOp, HcclComm, aclrtStream)
-WEFT_NOT_YET(HcclScatter, void*, void*, uint64_t, HcclDataType, uint32_t, HcclComm, aclrtStream)
-WEFT_NOT_YET(HcclAllGatherV, void*, uint64_t, void*, const void*, const void*, HcclDataType,
-             HcclComm, aclrtStream)
-WEFT_NOT_YET(HcclSend, void*, uint64_t, HcclDataType, uint32_t, HcclComm, aclrtStream)
-WEFT_NOT_YET(HcclRecv, void*, uint64_t, HcclDataType, uint32_t, HcclComm, aclrtStream)
-WEFT_NOT_YET(HcclAlltoAllV, const void*, const void*, const void*, HcclDataType, const void*,
-             const void*, const void*, HcclDataType, HcclComm, aclrtStream)
-WEFT_NOT_YET(HcclAlltoAllVC, const void*, const void*, HcclDataType, const void*, HcclDataType,
-             HcclComm, aclrtStream)
-WEFT_NOT_YET(HcclReduce, void*, void*, uint64_t, HcclDataType, HcclReduceOp, uint32_t, HcclComm,
-             aclrtStream)
-WEFT_NOT_YET(HcclBatchSendRecv, HcclSendRecvItem*, uint32_t, HcclComm, aclrtStream)
-
 // hccl_comm.h
 WEFT_NOT_YET(HcclCommInitClusterInfo, const char*, uint32_t, HcclComm*)
 WEFT_NOT_YET(HcclCommInitClusterInfoConfig, const char*, uint32_t, HcclCommConfig*, HcclComm*)
@@ -52,9 +36,6 @@ WEFT_NOT_YET(HcclCommSuspend, HcclComm)
 WEFT_NOT_YET(HcclCommResume, HcclComm)
 WEFT_NOT_YET(HcclCommWorkingDevNicSet, HcclComm, uint32_t*, bool*, uint32_t)
 WEFT_NOT_YET(HcclCommRegCommStateCallback, const char*, HcclCommStateCallback, void*)
-WEFT_NOT_YET(HcclGroupStart)
-WEFT_NOT_YET(HcclGroupEnd)
-WEFT_NOT_YET(HcclGroupStatusGet, bool*)
 WEFT_NOT_YET(HcclCommSetMemoryRange, HcclComm, void*, size_t, size_t, uint64_t)
 WEFT_NOT_YET(HcclCommUnsetMemoryRange, HcclComm, void*)
 WEFT_NOT_YET(HcclCommActivateCommMemory, HcclComm, void*, size_t, size_t, aclrtDrvMemHandle,

@@ -5,18 +5,37 @@
 
 #include "base/names.hpp"
 #include "base/op_names.hpp"
-#include "weft/abi.h"
 
 namespace weft::comm {
 
-std::string describe(const CallKey& key) {
-  const std::string_view op = operation_name(key.op);
-  if (key.op == WEFT_OP_BARRIER) return std::string(op);
-  std::string text = fmt::format("{} of {} {}", op, key.count, type_name(key.type));
-  if (key.op == WEFT_OP_ALL_REDUCE || key.op == WEFT_OP_REDUCE_SCATTER) {
-    text += fmt::format(", {}", op_name(key.reduce_op));
+uint64_t digest(std::span<const uint64_t> values, uint64_t state) noexcept {
+  for (const uint64_t value : values) {
+    state = (state ^ value) * 0x9e3779b97f4a7c15;
+    state ^= state >> 32;
   }
-  if (key.op == WEFT_OP_BROADCAST) text += fmt::format(", root {}", key.root);
+  return state;
+}
+
+std::string describe(const CallKey& key) {
+  switch (key.op) {
+    case WEFT_OP_BARRIER:
+      return "barrier";
+    case kOpSend:
+      return fmt::format("send of {} {} to rank {}", key.count, type_name(key.type), key.root);
+    case kOpReceive:
+      return fmt::format("receive of {} {} from rank {}", key.count, type_name(key.type), key.root);
+    case kOpBatch:
+      return fmt::format("batch of {} sends and receives", key.count);
+    case WEFT_OP_ALL_TO_ALL_V:
+      return fmt::format("all_to_all_v of {}", type_name(key.type));
+    default:
+      break;
+  }
+  std::string text =
+      fmt::format("{} of {} {}", operation_name(key.op), key.count, type_name(key.type));
+  if (has_lengths(key.op)) text += " in all";
+  if (is_reduction(key.op)) text += fmt::format(", {}", op_name(key.reduce_op));
+  if (has_root(key.op)) text += fmt::format(", root {}", key.root);
   return text;
 }
 

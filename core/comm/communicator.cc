@@ -123,30 +123,32 @@ void Communicator::connect() {
         "connecting to the other ranks");
   // A rank may end as soon as it is here, but its memory can be mapped only while it lives.
   session_->barrier(options_.connect_timeout);
-  executor_ = std::make_unique<exec::Executor>(executor_setup(views));
+  set_up(views);
+  watch_ = std::make_unique<exec::Watch>(setup_);
+  executor_ = std::make_unique<exec::Executor>(setup_, *watch_);
   staging_ = std::make_unique<Staging>(*transport_.table, endpoint_);
+  messenger_ = std::make_unique<exec::Messenger>(setup_, *watch_);
+  message_staging_ = std::make_unique<MessageStaging>(*transport_.table, endpoint_);
   session_->watch(this);
 }
 
-exec::Setup Communicator::executor_setup(const std::vector<weft_peer_view>& views) const {
-  exec::Setup setup;
-  setup.transport = transport_.table;
-  setup.magic = magic_;
-  setup.rank = rank_;
-  setup.ranks = ranks_;
-  setup.scratch_bytes = options_.scratch_bytes;
-  setup.spins = ranks_ <= usable_cores() ? kSpins : 0;
-  setup.timeout = options_.exec_timeout;
+void Communicator::set_up(const std::vector<weft_peer_view>& views) {
+  setup_.transport = transport_.table;
+  setup_.magic = magic_;
+  setup_.rank = rank_;
+  setup_.ranks = ranks_;
+  setup_.scratch_bytes = options_.scratch_bytes;
+  setup_.spins = ranks_ <= usable_cores() ? kSpins : 0;
+  setup_.timeout = options_.exec_timeout;
   for (uint32_t r = 0; r < ranks_; ++r) {
     const control::Peer& peer = session_->peers()[r];
     BoardBlob where{};
     std::memcpy(&where, peer.blob.data(), sizeof where);
     const uint64_t here = where.address + static_cast<uint64_t>(views[r].delta);
-    setup.boards.push_back(reinterpret_cast<exec::Board*>(here));
-    setup.deltas.push_back(views[r].delta);
-    setup.peer_names.push_back(fmt::format("rank {} (host {}, pid {})", r, peer.host, peer.pid));
+    setup_.boards.push_back(reinterpret_cast<exec::Board*>(here));
+    setup_.deltas.push_back(views[r].delta);
+    setup_.peer_names.push_back(fmt::format("rank {} (host {}, pid {})", r, peer.host, peer.pid));
   }
-  return setup;
 }
 
 Communicator::~Communicator() {
@@ -154,11 +156,11 @@ Communicator::~Communicator() {
   // A forked child shares the memory with its parent, whose communicator this is.
   if (getpid() != pid_) return;
   staging_.reset();
+  message_staging_.reset();
   if (board_ != nullptr)
     board_->identity.magic.store(exec::closed(magic_), std::memory_order_release);
   if (executor_ != nullptr) {
-    bury({transport_.table, endpoint_, board_, magic_, executor_->living_peers(),
-          executor_->done()});
+    bury({transport_.table, endpoint_, board_, magic_, watch_->living_peers(), executor_->done()});
     return;
   }
   if (board_ != nullptr) transport_.table->release(endpoint_, board_);
@@ -166,9 +168,9 @@ Communicator::~Communicator() {
 }
 
 void Communicator::on_peer_lost(uint32_t rank, const std::string& what) noexcept {
-  executor_->peer_lost(rank, what);
+  watch_->peer_lost(rank, what);
 }
 
-void Communicator::on_peer_left(uint32_t rank) noexcept { executor_->peer_left(rank); }
+void Communicator::on_peer_left(uint32_t rank) noexcept { watch_->peer_left(rank); }
 
 }  // namespace weft::comm

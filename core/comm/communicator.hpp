@@ -3,20 +3,26 @@
 // state hangs here.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/call.hpp"
 #include "comm/library.hpp"
+#include "comm/message.hpp"
+#include "comm/message_staging.hpp"
 #include "comm/plan_cache.hpp"
 #include "comm/staging.hpp"
 #include "config/policy.hpp"
 #include "control/control.hpp"
 #include "exec/executor.hpp"
+#include "exec/messenger.hpp"
 
 namespace weft::comm {
 
@@ -31,7 +37,9 @@ struct Options {
 };
 
 struct LastCall {
-  const exec::ExecPlan* plan = nullptr;  // null before the first call
+  std::string_view algorithm;  // empty before the first call; valid until the next one
+  std::string_view source;
+  uint32_t pieces = 1;
   bool staged_in = false;
   bool staged_out = false;
 };
@@ -58,9 +66,19 @@ class Communicator final : private control::Listener {
   /// Error.
   void issue(const Call& call, void* stream);
 
+  /// Puts sends and receives on the stream, none of which keeps another from going on. Those of one
+  /// pair of ranks meet in their order. As above, but for what a rank sends to itself: throws Error
+  /// (HCCL_E_PARA) if its sends and receives do not match.
+  void issue(std::span<const Message> messages, void* stream);
+
+  /// Waits until all that is on the stream is done. Throws Error.
+  void synchronize(void* stream) const;
+
   /// Some call has not ended yet.
-  [[nodiscard]] bool busy() const noexcept { return executor_->ended() != next_task_; }
-  [[nodiscard]] int32_t health() const noexcept { return executor_->health(); }
+  [[nodiscard]] bool busy() const noexcept {
+    return executor_->ended() != next_task_ || messenger_->busy();
+  }
+  [[nodiscard]] int32_t health() const noexcept { return watch_->health(); }
   [[nodiscard]] const LastCall& last_call() const noexcept { return last_; }
 
  private:
@@ -70,12 +88,20 @@ class Communicator final : private control::Listener {
   void open_endpoint();
   void join(const HcclRootInfo& root);
   void connect();
-  [[nodiscard]] exec::Setup executor_setup(const std::vector<weft_peer_view>& views) const;
+  void set_up(const std::vector<weft_peer_view>& views);
   exec::ExecPlan* make_plan(const CallKey& key);
   exec::Task& next_task();
   /// Throws Error if this communicator can do no more calls.
   void check_health() const;
-  LastCall place_buffers(const Call& call, exec::Task& task);
+  /// Bytes of a rank's buffers from their beginning to the end of their last block.
+  struct Extent {
+    uint64_t in = 0;
+    uint64_t out = 0;
+  };
+  Extent set_lengths(const Call& call, exec::Task& task);
+  [[nodiscard]] bool overlaps_badly(const Call& call, const exec::Task& task,
+                                    const Extent& extent) const;
+  LastCall place_buffers(const Call& call, const Extent& extent, exec::Task& task);
   [[nodiscard]] bool visible(const void* address, uint64_t bytes) const noexcept {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - info_.window_base;
     return (offset < info_.window_size && bytes <= info_.window_size - offset) ||
@@ -98,14 +124,19 @@ class Communicator final : private control::Listener {
   exec::Board* board_ = nullptr;
   uint64_t magic_ = 0;  // of this communicator's boards
   std::unique_ptr<control::Session> session_;
+  exec::Setup setup_;
+  std::unique_ptr<exec::Watch> watch_;
   std::unique_ptr<exec::Executor> executor_;
   std::unique_ptr<Staging> staging_;
+  std::unique_ptr<exec::Messenger> messenger_;
+  std::unique_ptr<MessageStaging> message_staging_;
 
   static constexpr uint64_t kTasks = 1024;  // calls that may be on their way at once
 
   PlanCache plans_;
   std::unique_ptr<exec::Task[]> tasks_;
-  std::atomic<uint64_t> next_task_ = 0;  // atomic for busy() on another thread
+  std::array<std::unique_ptr<uint64_t[]>, kTasks> lengths_;  // of the tasks that needed any
+  std::atomic<uint64_t> next_task_ = 0;                      // atomic for busy() on another thread
   uint64_t next_call_ = 1;
   LastCall last_;
 };

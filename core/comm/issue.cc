@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -34,7 +35,7 @@ class Hash {
 schedule::Schedule alone(const CallKey& key) {
   schedule::Schedule schedule;
   schedule.shape = {key.op, 1, 0, 0};
-  if (key.op == WEFT_OP_BARRIER || key.op == WEFT_OP_BROADCAST) return schedule;
+  if (key.op == WEFT_OP_BARRIER || key.op == WEFT_OP_BROADCAST) return schedule;  // in is out
   schedule.operands = {{WEFT_SPACE_OUT, 0, 0, 0, 1}, {WEFT_SPACE_IN, 0, 0, 0, 1}};
   schedule.steps = {{WEFT_VERB_COPY, 0, 0, 1, 1}};
   return schedule;
@@ -42,18 +43,20 @@ schedule::Schedule alone(const CallKey& key) {
 
 /// The whole output is the whole input.
 bool one_buffer(const Call& call) {
-  return call.in == call.out &&
-         (call.key.op == WEFT_OP_ALL_REDUCE || call.key.op == WEFT_OP_BROADCAST);
+  return call.in == call.out && (call.key.op == WEFT_OP_ALL_REDUCE ||
+                                 call.key.op == WEFT_OP_BROADCAST || call.key.op == WEFT_OP_REDUCE);
 }
 
-/// In and Out share memory in another way than the forms of in-place that schedules know.
-bool overlaps_badly(const Call& call, const schedule::Plan& plan, uint32_t rank) {
-  const auto in = reinterpret_cast<uint64_t>(call.in);
-  const auto out = reinterpret_cast<uint64_t>(call.out);
-  if (in >= out + plan.out_bytes || out >= in + plan.in_bytes || one_buffer(call)) return false;
-  const uint64_t own_slot = rank * plan.block_bytes;
-  return !(call.key.op == WEFT_OP_REDUCE_SCATTER && out == in + own_slot) &&
-         !(call.key.op == WEFT_OP_ALL_GATHER && in == out + own_slot);
+/// Writes one side of a call's lengths, in bytes. Returns where its last block ends.
+uint64_t write_side(const uint64_t* counts, const uint64_t* displacements, uint64_t element,
+                    std::span<uint64_t> offsets, std::span<uint64_t> lengths) {
+  uint64_t end = 0;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    offsets[i] = counts == nullptr ? 0 : displacements[i] * element;
+    lengths[i] = counts == nullptr ? 0 : counts[i] * element;
+    if (lengths[i] > 0) end = std::max(end, offsets[i] + lengths[i]);
+  }
+  return end;
 }
 
 }  // namespace
@@ -65,13 +68,15 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   const schedule::Geometry geometry{key.count, element, options_.scratch_bytes};
   Hash hash;
   hash.add(&key, sizeof key);
+  const auto bind = has_lengths(key.op) ? schedule::bind_blocks : schedule::bind;
   if (ranks_ == 1) {
-    made->plan = schedule::bind(alone(key), geometry);
+    made->plan = bind(alone(key), geometry);
     made->algorithm = "copy";
     made->source = "single rank";
   } else {
-    const uint64_t blocks =
-        std::max(schedule::in_blocks(key.op, ranks_), schedule::out_blocks(key.op, ranks_));
+    const uint64_t blocks = has_lengths(key.op) ? 1
+                                                : std::max(schedule::in_blocks(key.op, ranks_),
+                                                           schedule::out_blocks(key.op, ranks_));
     config::Query query;
     query.op = key.op;
     query.bytes = key.count * element * blocks;
@@ -87,8 +92,8 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
                                                   type_name(key.type), op_name(key.reduce_op)));
     }
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
-    made->plan = schedule::bind(
-        schedule::emit(algorithm.table, algorithm.name.c_str(), shape, choice.params), geometry);
+    made->plan = bind(schedule::emit(algorithm.table, algorithm.name.c_str(), shape, choice.params),
+                      geometry);
     made->algorithm = algorithm.name;
     made->source = choice.source;
     hash.add(algorithm.name.data(), algorithm.name.size());
@@ -117,39 +122,93 @@ exec::Task& Communicator::next_task() {
 }
 
 void Communicator::check_health() const {
-  if (const int32_t code = executor_->health(); code != HCCL_SUCCESS) {
+  if (const int32_t code = watch_->health(); code != HCCL_SUCCESS) {
     throw Error(static_cast<HcclResult>(code),
-                fmt::format("communicator {} has failed: {}", name(), executor_->health_text()));
+                fmt::format("communicator {} has failed: {}", name(), watch_->health_text()));
+  }
+}
+
+/// Turns the caller's counts and displacements into bytes; the room for them is allocated with the
+/// first call of this task that needs any.
+Communicator::Extent Communicator::set_lengths(const Call& call, exec::Task& task) {
+  const schedule::Plan& plan = task.plan->plan;
+  task.pieces = plan.pieces;
+  task.fingerprint = task.plan->fingerprint;
+  if (!plan.has_lengths) return {plan.in_bytes, plan.out_bytes};
+  std::unique_ptr<uint64_t[]>& room = lengths_[static_cast<size_t>(&task - tasks_.get())];
+  if (room == nullptr) room = std::make_unique<uint64_t[]>(size_t{4} * ranks_);
+  const std::span<uint64_t> offsets(room.get(), size_t{2} * ranks_);
+  const std::span<uint64_t> lengths(room.get() + offsets.size(), offsets.size());
+  const Lengths& given = call.lengths;
+  const uint64_t element = plan.element_bytes;
+  Extent extent;
+  extent.in = write_side(given.in_counts, given.in_displacements, element, offsets.first(ranks_),
+                         lengths.first(ranks_));
+  extent.out = write_side(given.out_counts, given.out_displacements, element, offsets.last(ranks_),
+                          lengths.last(ranks_));
+  if (given.in_counts == nullptr) extent.in = lengths[ranks_ + rank_];
+  if (given.out_counts == nullptr) extent.out = lengths[rank_];
+  task.blocks = {offsets.data(), lengths.data()};
+  task.fingerprint ^= static_cast<uint32_t>(given.digest ^ given.digest >> 32);
+  if (plan.uses_scratch) {
+    const uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
+    task.pieces = static_cast<uint32_t>(
+        std::max<uint64_t>(1, (longest + plan.piece_bytes - 1) / plan.piece_bytes));
+  }
+  return extent;
+}
+
+/// In and Out share memory in another way than the forms of in-place that schedules know.
+bool Communicator::overlaps_badly(const Call& call, const exec::Task& task,
+                                  const Extent& extent) const {
+  const auto in = reinterpret_cast<uint64_t>(call.in);
+  const auto out = reinterpret_cast<uint64_t>(call.out);
+  if (extent.in == 0 || extent.out == 0 || one_buffer(call)) return false;
+  if (in >= out + extent.out || out >= in + extent.in) return false;
+  const uint64_t slot = rank_ * task.plan->plan.block_bytes;
+  switch (call.key.op) {
+    case WEFT_OP_REDUCE_SCATTER:
+    case WEFT_OP_SCATTER:
+      return out != in + slot;
+    case WEFT_OP_ALL_GATHER:
+      return in != out + slot;
+    case WEFT_OP_REDUCE_SCATTER_V:
+      return out != in + task.blocks.offsets[rank_];
+    case WEFT_OP_ALL_GATHER_V:
+      return in != out + task.blocks.offsets[ranks_ + rank_];
+    default:
+      return true;
   }
 }
 
 /// Decides how each buffer travels: as it is where all peers can see it and In and Out do not
 /// overlap in a way that the schedule does not know, else through staging memory. Peers never need
 /// to know: the signal carries the place.
-LastCall Communicator::place_buffers(const Call& call, exec::Task& task) {
-  const schedule::Plan& plan = task.plan->plan;
+LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exec::Task& task) {
   task.in = call.in;
   task.out = call.out;
   task.before.bytes = 0;
   task.after.bytes = 0;
-  bool stage_in = ranks_ > 1 && plan.in_bytes != 0 && !visible(call.in, plan.in_bytes);
-  bool stage_out = ranks_ > 1 && plan.out_bytes != 0 && !visible(call.out, plan.out_bytes);
-  if (ranks_ > 1 && overlaps_badly(call, plan, rank_)) {
+  bool stage_in = ranks_ > 1 && extent.in != 0 && !visible(call.in, extent.in);
+  bool stage_out = ranks_ > 1 && extent.out != 0 && !visible(call.out, extent.out);
+  if (ranks_ > 1 && overlaps_badly(call, task, extent)) {
     // The smaller of the two buffers moves out of the way.
-    (call.key.op == WEFT_OP_REDUCE_SCATTER ? stage_out : stage_in) = true;
+    (extent.out < extent.in ? stage_out : stage_in) = true;
   }
+  const Lengths& lengths = call.lengths;
   if (stage_in) {
-    void* in = staging_->in(plan.in_bytes, next_call_, executor_->done());
-    task.before = {in, call.in, plan.in_bytes};
+    void* in = staging_->in(extent.in, next_call_, executor_->done());
+    task.before = {in, call.in, extent.in, lengths.in_counts == nullptr ? 0 : ranks_, 0};
     task.in = in;
   }
   if (stage_out) {
     task.out = stage_in && one_buffer(call)
                    ? task.before.to
-                   : staging_->out(plan.out_bytes, next_call_, executor_->done());
-    task.after = {call.out, task.out, plan.out_bytes};
+                   : staging_->out(extent.out, next_call_, executor_->done());
+    task.after = {call.out, task.out, extent.out, lengths.out_counts == nullptr ? 0 : ranks_,
+                  ranks_};
   }
-  return {task.plan, stage_in, stage_out};
+  return {task.plan->algorithm, task.plan->source, task.pieces, stage_in, stage_out};
 }
 
 void Communicator::issue(const Call& call, void* stream) {
@@ -160,14 +219,15 @@ void Communicator::issue(const Call& call, void* stream) {
   task.base = {&exec::Executor::run, &exec::Executor::drop};
   task.executor = executor_.get();
   task.plan = plan;
-  const LastCall placed = place_buffers(call, task);
+  const Extent extent = set_lengths(call, task);
+  const LastCall placed = place_buffers(call, extent, task);
   task.first_call = next_call_;
-  task.last_call = next_call_ + plan->plan.pieces - 1;
+  task.last_call = next_call_ + task.pieces - 1;
   task.begun = false;
   task.piece = 0;
   task.step = 0;
-  task.rounds = 0;
-  task.waiting_since = {};
+  task.wait = {};
+  task.stalled_at = 0;
   // Counted before it can end.
   next_task_.store(next_task_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   const uint64_t last_call_before = plan->last_call;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of one rank that its peers write signals to and read its state from. One per rank and
-// communicator; all ranks map all boards. Layout: Board, then lines[2][ranks], then, on a page
-// border, two Scratch areas.
+// communicator; all ranks map all boards. Layout: Board, lines[2][ranks], mail[ranks],
+// receipts[ranks], then, on a page border, two Scratch areas.
 #pragma once
 
 #include <atomic>
@@ -37,16 +37,41 @@ struct alignas(64) Record {
 
 constexpr uint64_t tag_of(uint64_t call, uint32_t fingerprint) { return call << 32 | fingerprint; }
 
+/// How two ranks differ, where the code says that they do.
+enum class FaultKind : uint32_t {
+  kCall,    // rank_a calls key_a, rank_b calls key_b
+  kBlock,   // rank_a sends key_a.count elements to rank_b, which expects key_b.count
+  kMessage  // the same message is key_a on rank_a and key_b on rank_b
+};
+
 /// Why this rank gave up: read by peers that wait.
 struct alignas(64) Fault {
   std::atomic<uint32_t> raised;  // 1 once the rest is written
   int32_t code;                  // HcclResult
   uint32_t rank_a;  // mismatch: the two ranks; else rank_a is the rank that was waited for
   uint32_t rank_b;
-  uint64_t call;
+  FaultKind kind;
+  uint64_t call;        // of kMessage: number of the message
   uint64_t timeout_ms;  // that has passed
   comm::CallKey key_a;
   comm::CallKey key_b;
+};
+
+/// A message from one peer. Written by the sender only, once the receipt for the one before is
+/// there.
+struct alignas(64) Mail {
+  std::atomic<uint64_t> sequence;  // messages of this sender so far
+  uint64_t address;                // of the data, in the sender's process
+  uint64_t count;                  // elements
+  uint8_t type;                    // HcclDataType
+  uint8_t carried;                 // 1: the data is here
+  std::byte data[schedule::kCarryBytes];
+};
+static_assert(sizeof(Mail) == 64);
+
+/// Messages to one peer that it has taken. Written by the receiver only.
+struct alignas(64) Receipt {
+  std::atomic<uint64_t> sequence;
 };
 
 /// Magic of a board whose rank has left.
@@ -72,6 +97,12 @@ struct Board {
   [[nodiscard]] Line* line(uint64_t call, uint32_t from, uint32_t ranks) {
     return lines() + (call & 1) * ranks + from;
   }
+  [[nodiscard]] Mail* mail(uint32_t from, uint32_t ranks) {
+    return reinterpret_cast<Mail*>(lines() + size_t{2} * ranks) + from;
+  }
+  [[nodiscard]] Receipt* receipt(uint32_t from, uint32_t ranks) {
+    return reinterpret_cast<Receipt*>(mail(ranks, ranks)) + from;
+  }
 };
 
 /// Offsets and size of a board of `ranks` ranks with two Scratch areas of `scratch` bytes.
@@ -80,7 +111,7 @@ struct BoardLayout {
   uint64_t bytes;
 };
 constexpr BoardLayout board_layout(uint32_t ranks, uint64_t scratch) {
-  const uint64_t head = sizeof(Board) + 2 * uint64_t{ranks} * sizeof(Line);
+  const uint64_t head = sizeof(Board) + ranks * (2 * sizeof(Line) + sizeof(Mail) + sizeof(Receipt));
   const uint64_t start = (head + 4095) / 4096 * 4096;
   const uint64_t area = (scratch + 4095) / 4096 * 4096;
   return {{start, start + area}, start + 2 * area};

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "exec/relax.hpp"
+
 namespace weft::exec {
 namespace {
 
@@ -14,22 +16,14 @@ using schedule::PlanStep;
 
 constexpr uint32_t kCarryShift = 24;
 
-inline void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-#endif
-}
-
 }  // namespace
 
-Executor::Executor(Setup setup)
-    : setup_(std::move(setup)),
+Executor::Executor(const Setup& setup, Watch& watch)
+    : setup_(setup),
+      watch_(watch),
       board_(setup_.boards[setup_.rank]),
       seen_(setup_.ranks, 0),
-      pointers_(2 * schedule::max_operands(setup_.ranks)),
-      peer_states_(std::make_unique<std::atomic<PeerState>[]>(setup_.ranks)) {
+      pointers_(2 * schedule::max_operands(setup_.ranks)) {
   const BoardLayout layout = board_layout(setup_.ranks, setup_.scratch_bytes);
   for (uint32_t parity = 0; parity < 2; ++parity) {
     std::vector<std::byte*>& table = base_tables_[parity];
@@ -39,7 +33,6 @@ Executor::Executor(Setup setup)
           reinterpret_cast<std::byte*>(setup_.boards[r]) + layout.scratch_offset[parity];
     }
   }
-  for (uint32_t r = 0; r < setup_.ranks; ++r) peer_states_[r] = PeerState::kAlive;
 }
 
 int32_t Executor::run(weft_task* base) noexcept {
@@ -58,35 +51,31 @@ uint64_t Executor::done() const noexcept {
 
 const schedule::PlanBody& Executor::body(const Task& task) const noexcept {
   const schedule::Plan& plan = task.plan->plan;
-  return task.piece + 1 == plan.pieces ? plan.last : plan.full;
+  return task.piece + 1 == task.pieces || plan.has_lengths ? plan.last : plan.full;
 }
 
 int32_t Executor::progress(Task& task) noexcept {
   if (!task.begun) {
-    if (failure() != 0) return fail_task(task, failure());
+    if (watch_.failure() != 0) return fail_task(task, watch_.failure());
     // Calls of one communicator run in the order of issue, whatever their streams. Those before are
     // this rank's own and find the faults of peers themselves.
     if (done() + 1 != task.first_call) return WEFT_TASK_AGAIN;
     if (const int32_t code = check_members(task); code != 0) return fail_task(task, code);
     task.begun = true;
-    task.waiting_since = {};
-    if (task.before.bytes != 0) {
-      setup_.transport->copy(task.before.to, task.before.from, task.before.bytes);
-    }
+    task.wait = {};
+    if (task.before.bytes != 0) stage(task, task.before);
     begin_piece(task);
   }
   for (;;) {
     const int32_t result = walk(task);
     if (result == WEFT_TASK_AGAIN) return stalled(task);
     if (result != 0) return fail_task(task, result);
-    if (task.piece + 1 == task.plan->plan.pieces) break;
+    if (task.piece + 1 == task.pieces) break;
     board_->progress.done.store(call_, std::memory_order_release);
     ++task.piece;
     begin_piece(task);
   }
-  if (task.after.bytes != 0) {
-    setup_.transport->copy(task.after.to, task.after.from, task.after.bytes);
-  }
+  if (task.after.bytes != 0) stage(task, task.after);
   finish(task);
   return WEFT_TASK_DONE;
 }
@@ -95,13 +84,16 @@ void Executor::begin_piece(Task& task) noexcept {
   task.step = 0;
   call_ = task.first_call + task.piece;
   bases_ = base_tables_[call_ & 1].data();
+  // As numbers: a buffer that is not used may be null.
   const uint64_t offset = task.piece * task.plan->plan.piece_bytes;
-  const auto in = static_cast<const std::byte*>(task.in) + offset;
-  bases_[WEFT_SPACE_IN * setup_.ranks + setup_.rank] = const_cast<std::byte*>(in);
-  bases_[WEFT_SPACE_OUT * setup_.ranks + setup_.rank] = static_cast<std::byte*>(task.out) + offset;
+  const auto place = [offset](const void* buffer) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(buffer) + offset);
+  };
+  bases_[WEFT_SPACE_IN * setup_.ranks + setup_.rank] = place(task.in);
+  bases_[WEFT_SPACE_OUT * setup_.ranks + setup_.rank] = place(task.out);
   Record& record = board_->records[call_ & 1];
   record.key = task.plan->key;
-  record.tag.store(tag_of(call_, task.plan->fingerprint), std::memory_order_release);
+  record.tag.store(tag_of(call_, task.fingerprint), std::memory_order_release);
 }
 
 int32_t Executor::walk(Task& task) noexcept {
@@ -117,6 +109,12 @@ int32_t Executor::walk(Task& task) noexcept {
         break;
       case Opcode::kReduce:
         reduce(task, step, operands);
+        break;
+      case Opcode::kCopyBlock:
+        copy_block(task, step, operands);
+        break;
+      case Opcode::kReduceBlock:
+        reduce_block(task, step, operands);
         break;
       case Opcode::kSignal:
       case Opcode::kSignalCarry:
@@ -146,6 +144,45 @@ void Executor::reduce(const Task& task, const PlanStep& step, const Operand* ope
                            task.plan->key.reduce_op);
 }
 
+uint64_t Executor::block_length(const Task& task, uint32_t index) noexcept {
+  const uint64_t piece = task.plan->plan.piece_bytes;
+  const uint64_t begin = task.piece * piece;
+  const uint64_t length = task.blocks.lengths[index];
+  return begin >= length ? 0 : std::min(length - begin, piece);
+}
+
+void Executor::copy_block(const Task& task, const PlanStep& step,
+                          const Operand* operands) noexcept {
+  const uint64_t length = block_length(task, step.peer);
+  if (length == 0) return;
+  const std::byte* src = block_address(task, operands[step.dst_count]);
+  for (uint32_t i = 0; i < step.dst_count; ++i) {
+    std::byte* dst = block_address(task, operands[i]);
+    if (dst != src) setup_.transport->copy(dst, src, length);
+  }
+}
+
+void Executor::reduce_block(const Task& task, const PlanStep& step,
+                            const Operand* operands) noexcept {
+  const uint64_t length = block_length(task, step.peer);
+  if (length == 0) return;
+  const uint32_t total = step.dst_count + step.src_count;
+  for (uint32_t i = 0; i < total; ++i) pointers_[i] = block_address(task, operands[i]);
+  setup_.transport->reduce(pointers_.data(), step.dst_count, pointers_.data() + step.dst_count,
+                           step.src_count, length / task.plan->plan.element_bytes,
+                           task.plan->key.type, task.plan->key.reduce_op);
+}
+
+void Executor::stage(const Task& task, const StageCopy& copy) noexcept {
+  if (copy.blocks == 0) return setup_.transport->copy(copy.to, copy.from, copy.bytes);
+  for (uint32_t i = copy.first; i < copy.first + copy.blocks; ++i) {
+    const uint64_t at = task.blocks.offsets[i];
+    if (task.blocks.lengths[i] == 0) continue;
+    setup_.transport->copy(static_cast<std::byte*>(copy.to) + at,
+                           static_cast<const std::byte*>(copy.from) + at, task.blocks.lengths[i]);
+  }
+}
+
 bool Executor::ended_call_before_last(uint32_t peer) noexcept {
   // Knowing that it began the last one is enough, and usually known: a signal said so.
   if (seen_[peer] + 1 >= call_) return true;
@@ -166,10 +203,7 @@ bool Executor::signal(const Task& task, const PlanStep& step, const Operand* ope
   Line& line = *setup_.boards[step.peer]->line(call_, setup_.rank, setup_.ranks);
   if (step.ordinal == 1) {
     if (!ended_call_before_last(step.peer)) return false;  // it may still look at the line
-    line.fingerprint = task.plan->fingerprint;
-    line.in = reinterpret_cast<uint64_t>(bases_[WEFT_SPACE_IN * setup_.ranks + setup_.rank]);
-    line.out = reinterpret_cast<uint64_t>(bases_[WEFT_SPACE_OUT * setup_.ranks + setup_.rank]);
-    line.carry = 0;
+    describe_call(task, line, step.peer);
     if (step.opcode == Opcode::kSignalCarry) {
       std::memcpy(line.data, address(operands[0]), step.length);
       line.carry = static_cast<uint32_t>(step.length) << kCarryShift | step.carry_offset;
@@ -177,6 +211,41 @@ bool Executor::signal(const Task& task, const PlanStep& step, const Operand* ope
   }
   line.epoch.store(epoch_of(call_, step.ordinal), std::memory_order_release);
   return true;
+}
+
+void Executor::describe_call(const Task& task, Line& line, uint32_t peer) noexcept {
+  line.fingerprint = task.fingerprint;
+  line.carry = 0;
+  line.in = reinterpret_cast<uint64_t>(bases_[WEFT_SPACE_IN * setup_.ranks + setup_.rank]);
+  line.out = reinterpret_cast<uint64_t>(bases_[WEFT_SPACE_OUT * setup_.ranks + setup_.rank]);
+  if (!task.plan->plan.own_blocks) return;
+  // Of all blocks the peer needs to know those that it has a part in.
+  const uint32_t out = setup_.ranks + peer;
+  line.in += task.blocks.offsets[peer];
+  line.out += task.blocks.offsets[out];
+  const uint64_t lengths[] = {task.blocks.lengths[peer], task.blocks.lengths[out]};
+  static_assert(sizeof lengths <= schedule::kCarryBytes);
+  std::memcpy(line.data, lengths, sizeof lengths);
+}
+
+/// Returns the failure, or 0.
+int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) noexcept {
+  if (line.fingerprint != task.fingerprint) return mismatch(task, peer);
+  if (task.plan->plan.own_blocks) {
+    uint64_t lengths[2];  // from the peer to this rank, and back
+    std::memcpy(lengths, line.data, sizeof lengths);
+    const uint64_t from = task.blocks.lengths[setup_.ranks + peer];
+    const uint64_t to = task.blocks.lengths[peer];
+    if (lengths[0] != from) return block_mismatch(task, peer, setup_.rank, lengths[0], from);
+    if (lengths[1] != to) return block_mismatch(task, setup_.rank, peer, to, lengths[1]);
+  }
+  seen_[peer] = call_;
+  const auto here = [delta = setup_.deltas[peer]](uint64_t there) {
+    return reinterpret_cast<std::byte*>(there + static_cast<uint64_t>(delta));
+  };
+  bases_[WEFT_SPACE_IN * setup_.ranks + peer] = here(line.in);
+  bases_[WEFT_SPACE_OUT * setup_.ranks + peer] = here(line.out);
+  return 0;
 }
 
 int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {
@@ -190,13 +259,7 @@ int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {
     relax();
   }
   if (step.ordinal != 1) return WEFT_TASK_DONE;
-  if (line.fingerprint != task.plan->fingerprint) return mismatch(task, step.peer);
-  seen_[step.peer] = call_;
-  const int64_t delta = setup_.deltas[step.peer];
-  bases_[WEFT_SPACE_IN * setup_.ranks + step.peer] =
-      reinterpret_cast<std::byte*>(line.in + static_cast<uint64_t>(delta));
-  bases_[WEFT_SPACE_OUT * setup_.ranks + step.peer] =
-      reinterpret_cast<std::byte*>(line.out + static_cast<uint64_t>(delta));
+  if (const int32_t code = learn_call(task, line, step.peer); code != 0) return code;
   if (line.carry != 0) {
     std::byte* scratch = bases_[WEFT_SPACE_SCRATCH * setup_.ranks + setup_.rank];
     const uint32_t offset = line.carry & ((1u << kCarryShift) - 1);

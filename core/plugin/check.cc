@@ -29,9 +29,10 @@ constexpr std::array kTransportEntries = {
     WEFT_ENTRY(weft_transport, endpoint_open), WEFT_ENTRY(weft_transport, endpoint_close),
     WEFT_ENTRY(weft_transport, allocate),      WEFT_ENTRY(weft_transport, release),
     WEFT_ENTRY(weft_transport, describe),      WEFT_ENTRY(weft_transport, connect),
-    WEFT_ENTRY(weft_transport, submit),        WEFT_ENTRY(weft_transport, task_error),
-    WEFT_ENTRY(weft_transport, call_error),    WEFT_ENTRY(weft_transport, copy),
-    WEFT_ENTRY(weft_transport, reduce),        WEFT_ENTRY(weft_transport, reduces)};
+    WEFT_ENTRY(weft_transport, submit),        WEFT_ENTRY(weft_transport, synchronize),
+    WEFT_ENTRY(weft_transport, task_error),    WEFT_ENTRY(weft_transport, call_error),
+    WEFT_ENTRY(weft_transport, copy),          WEFT_ENTRY(weft_transport, reduce),
+    WEFT_ENTRY(weft_transport, reduces)};
 
 bool is_name(std::string_view name, bool dash) noexcept {
   const auto good = [dash](char c) {

@@ -9,7 +9,6 @@
 namespace weft::schedule {
 namespace {
 
-constexpr uint64_t kCacheLine = 64;
 // carry_offset shares a 32-bit word with the length of the payload.
 constexpr uint64_t kMaxCarryOffset = uint64_t{1} << 24;
 
@@ -44,14 +43,10 @@ class Binder {
 
  private:
   void add_sync(Opcode opcode, uint32_t peer, uint32_t ordinal) {
-    if (ordinal > UINT16_MAX) {
-      throw Error(HCCL_E_INTERNAL,
-                  fmt::format("a schedule signals rank {} more than {} times", peer, UINT16_MAX));
-    }
     PlanStep step;
     step.opcode = opcode;
     step.peer = peer;
-    step.ordinal = static_cast<uint16_t>(ordinal);
+    step.ordinal = ordinal_of(peer, ordinal);
     if (opcode == Opcode::kSignal && ordinal == 1 && copy_is_next_) fuse(step);
     copy_is_next_ = false;
     body_.steps.push_back(step);
@@ -121,22 +116,30 @@ class Binder {
 /// Elements of every block that fit into Scratch at once.
 uint64_t elements_per_piece(const Schedule& schedule, const Geometry& g) {
   if (schedule.scratch_blocks == 0 || g.count == 0) return g.count;
-  const uint64_t room = g.scratch_bytes / schedule.scratch_blocks / kCacheLine * kCacheLine;
-  const uint64_t elements = room / g.element_bytes;
-  if (elements == 0) {
-    throw Error(
-        HCCL_E_MEMORY,
-        fmt::format("the HCCL buffer of {} bytes is too small for {} blocks of Scratch; raise "
-                    "HCCL_BUFFSIZE or choose another algorithm",
-                    g.scratch_bytes, schedule.scratch_blocks));
-  }
-  return std::min(g.count, elements);
+  return std::min(g.count, scratch_room(schedule, g) / g.element_bytes);
 }
 
 }  // namespace
 
+uint64_t scratch_room(const Schedule& schedule, const Geometry& g) {
+  const uint64_t room = g.scratch_bytes / schedule.scratch_blocks / kCacheLine * kCacheLine;
+  if (room > 0) return room;
+  throw Error(
+      HCCL_E_MEMORY,
+      fmt::format("the HCCL buffer of {} bytes is too small for {} blocks of Scratch; raise "
+                  "HCCL_BUFFSIZE or choose another algorithm",
+                  g.scratch_bytes, schedule.scratch_blocks));
+}
+
+uint16_t ordinal_of(uint32_t peer, uint32_t count) {
+  if (count <= UINT16_MAX) return static_cast<uint16_t>(count);
+  throw Error(HCCL_E_INTERNAL,
+              fmt::format("a schedule signals rank {} more than {} times", peer, UINT16_MAX));
+}
+
 Plan bind(const Schedule& schedule, const Geometry& geometry) {
   Plan plan;
+  plan.element_bytes = geometry.element_bytes;
   const uint64_t elements = elements_per_piece(schedule, geometry);
   const uint64_t pieces = geometry.count == 0 ? 1 : (geometry.count + elements - 1) / elements;
   if (pieces > UINT32_MAX) {
@@ -151,6 +154,9 @@ Plan bind(const Schedule& schedule, const Geometry& geometry) {
   const Shape& shape = schedule.shape;
   plan.in_bytes = plan.block_bytes * in_blocks(shape.op, shape.ranks);
   plan.out_bytes = plan.block_bytes * out_blocks(shape.op, shape.ranks);
+  // A broadcast has one buffer, which is the output of all but the root.
+  if (!has_input(shape, shape.rank) && shape.op != WEFT_OP_BROADCAST) plan.in_bytes = 0;
+  if (!has_output(shape, shape.rank)) plan.out_bytes = 0;
   return plan;
 }
 

@@ -18,14 +18,16 @@ enum class Opcode : uint8_t {
   kWait,         // for peer
   kSignalCarry,  // to peer, with `length` bytes of the one source inside the signal, meant for its
                  // Scratch
+  kCopyBlock,    // the same as kCopy and kReduce, of a block whose length comes with the call
+  kReduceBlock,
 };
 
 struct PlanStep {
   Opcode opcode = Opcode::kCopy;
   uint8_t reserved = 0;
   uint16_t ordinal = 0;  // signal, wait: which one to/from this peer within the call, from 1
-  uint32_t peer = 0;
-  uint32_t first = 0;  // operands[first ..): destinations, then sources
+  uint32_t peer = 0;     // signal, wait; kCopyBlock, kReduceBlock: index of the length in the call
+  uint32_t first = 0;    // operands[first ..): destinations, then sources
   uint32_t dst_count = 0;
   uint32_t src_count = 0;
   uint32_t carry_offset = 0;  // kSignalCarry: where in the peer's Scratch
@@ -34,8 +36,8 @@ struct PlanStep {
 static_assert(sizeof(PlanStep) == 32, "two steps in a cache line");
 
 struct Operand {
-  uint32_t base = 0;  // space * ranks + rank
-  uint32_t reserved = 0;
+  uint32_t base = 0;    // space * ranks + rank
+  uint32_t block = 0;   // 0, or 1 + index of an offset in the call, which is added
   uint64_t offset = 0;  // bytes
 };
 
@@ -45,12 +47,23 @@ struct PlanBody {
   std::vector<Operand> operands;
 };
 
+/// What a call of an operation with lengths brings beside its addresses, for n ranks: bytes, n of
+/// the rank's In, then n of its Out. An operation that has one block there uses none.
+struct Blocks {
+  const uint64_t* offsets = nullptr;
+  const uint64_t* lengths = nullptr;
+};
+
 /// A call is carried out as `pieces` runs over consecutive pieces of every block: full ones, then
 /// one that may be shorter. One piece unless Scratch is too small for whole blocks.
 struct Plan {
-  uint32_t pieces = 1;
-  uint64_t piece_bytes = 0;  // of one block, in a full piece
+  uint32_t pieces = 1;       // of an operation with lengths: known only with the call
+  uint64_t piece_bytes = 0;  // of one block, in a full piece; UINT64_MAX if it has no limit
+  uint32_t element_bytes = 0;
   bool uses_scratch = false;
+  bool has_lengths = false;  // blocks have lengths of their own: there is one body, `last`
+  bool own_blocks =
+      false;      // ranks do not know each other's lengths: a signal tells a peer its block
   PlanBody full;  // empty if there is one piece only
   PlanBody last;
   uint64_t block_bytes = 0;
@@ -67,6 +80,18 @@ struct Geometry {
 
 /// Bytes of a payload that fits into a signal.
 inline constexpr uint32_t kCarryBytes = 32;
+
+inline constexpr uint64_t kCacheLine = 64;
+
+/// Bytes that each block of Scratch may have, a multiple of a cache line. Throws Error
+/// (HCCL_E_MEMORY) if that is none.
+[[nodiscard]] uint64_t scratch_room(const Schedule& schedule, const Geometry& geometry);
+
+/// `count` as a PlanStep keeps it. Throws Error if it is too large.
+[[nodiscard]] uint16_t ordinal_of(uint32_t peer, uint32_t count);
+
+/// The same for an operation with lengths; the count is not used.
+[[nodiscard]] Plan bind_blocks(const Schedule& schedule, const Geometry& geometry);
 
 /// Binds, then fuses small copies into the signals that follow them. Throws Error (HCCL_E_MEMORY)
 /// if Scratch cannot hold even one cache line of every block that the schedule needs.

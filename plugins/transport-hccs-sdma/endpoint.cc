@@ -226,6 +226,14 @@ int32_t submit(void* raw, void* stream, weft_task* task) {
   });
 }
 
+int32_t synchronize(void* raw, void* stream) {
+  const aclError error = aclrtSynchronizeStream(stream);
+  if (error == ACL_SUCCESS) return WEFT_OK;
+  return guarded([&] {
+    return static_cast<Endpoint*>(raw)->context->fail_acl(error, "synchronising the stream");
+  });
+}
+
 void set_error(const char* text) { aclhostSetErrorText(text); }
 
 void copy(void* dst, const void* src, uint64_t bytes) { kernels::copy(dst, src, bytes); }
@@ -254,6 +262,7 @@ weft_transport direct_engine() noexcept {
   table.describe = describe;
   table.connect = connect;
   table.submit = submit;
+  table.synchronize = synchronize;
   table.task_error = set_error;
   table.call_error = set_error;
   table.copy = copy;

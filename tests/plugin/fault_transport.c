@@ -77,6 +77,12 @@ static int32_t connect_peers(void* endpoint, const void* const* blobs, const uin
   return WEFT_E_UNAVAIL;
 }
 
+static int32_t synchronize(void* endpoint, void* stream) {
+  (void)endpoint;
+  (void)stream;
+  return WEFT_E_NOT_SUPPORT;
+}
+
 static int32_t submit(void* endpoint, void* stream, weft_task* task) {
   (void)endpoint;
   (void)stream;
@@ -126,6 +132,7 @@ static const weft_transport kTable = {
     describe,
     connect_peers,
     submit,
+    synchronize,
     take_error,
     take_error,
     copy,

@@ -92,6 +92,8 @@ typedef struct weft_transport {
   /* Appends a task to a stream; `task` stays the caller's and must live until it has ended. Hot: no
    * allocation, no lock held while tasks run. */
   int32_t (*submit)(void* endpoint, void* stream, weft_task* task);
+  /* Waits until all tasks of a stream have ended; helps if it can. The code of what failed. */
+  int32_t (*synchronize)(void* endpoint, void* stream);
   /* Gives the text that goes with a code which a task is about to return, for the thread that
    * synchronises. */
   void (*task_error)(const char* text);

@@ -134,6 +134,7 @@ static void print_transport(void) {
   MEMBER(weft_transport, describe);
   MEMBER(weft_transport, connect);
   MEMBER(weft_transport, submit);
+  MEMBER(weft_transport, synchronize);
   MEMBER(weft_transport, task_error);
   MEMBER(weft_transport, call_error);
   MEMBER(weft_transport, copy);

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <random>
 
@@ -97,7 +98,7 @@ class Group {
       boards_.back()->identity.magic = Board::kMagic;
     }
     for (uint32_t r = 0; r < n; ++r) {
-      Setup setup;
+      Setup& setup = setups_.emplace_back();
       setup.transport = &transport_;
       setup.rank = r;
       setup.ranks = n;
@@ -106,7 +107,8 @@ class Group {
       for (uint32_t k = 0; k < n; ++k) setup.peer_names.push_back("rank " + std::to_string(k));
       setup.scratch_bytes = kScratch;
       setup.timeout = timeout;
-      executors_.push_back(std::make_unique<Executor>(std::move(setup)));
+      watches_.push_back(std::make_unique<Watch>(setup));
+      executors_.push_back(std::make_unique<Executor>(setup, *watches_.back()));
     }
   }
 
@@ -130,6 +132,8 @@ class Group {
     task.out = out;
     task.first_call = next_call_[r] + 1;
     task.last_call = next_call_[r] + plan.plan.pieces;
+    task.pieces = plan.plan.pieces;
+    task.fingerprint = plan.fingerprint;
     next_call_[r] = task.last_call;
     queue_[r].push_back(&task);
   }
@@ -147,6 +151,7 @@ class Group {
     queue_[r].erase(queue_[r].begin());
   }
   [[nodiscard]] bool idle(uint32_t r) { return queue_[r].empty(); }
+  Watch& watch(uint32_t r) { return *watches_[r]; }
   Executor& executor(uint32_t r) { return *executors_[r]; }
   Board& board(uint32_t r) { return *boards_[r]; }
   [[nodiscard]] std::vector<std::byte> bytes_of_board(uint32_t r) const {
@@ -172,6 +177,8 @@ class Group {
   weft_transport transport_;
   std::vector<std::unique_ptr<void, void (*)(void*)>> memory_;
   std::vector<Board*> boards_;
+  std::deque<Setup> setups_;
+  std::vector<std::unique_ptr<Watch>> watches_;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::vector<std::unique_ptr<ExecPlan>> plans_;
   std::vector<std::unique_ptr<Task>> tasks_;
@@ -242,7 +249,7 @@ TEST(Executor, CallsThatDifferFailOnEveryRankWithBothCallsNamed) {
   }
   for (uint32_t r = 0; r < 3; ++r) {
     EXPECT_TRUE(group.idle(r));
-    EXPECT_EQ(group.executor(r).health(), HCCL_E_PARA);
+    EXPECT_EQ(group.watch(r).health(), HCCL_E_PARA);
     EXPECT_EQ(outs[r], std::vector<int32_t>(64, 77)) << "a differing call must not write";
   }
 }
@@ -252,12 +259,12 @@ TEST(Executor, AWaitForALostPeerFailsAndNamesIt) {
   std::vector<int32_t> in(4, 1), out(4);
   group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
   EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
-  group.executor(0).peer_lost(1, "its process ended");
+  group.watch(0).peer_lost(1, "its process ended");
   int32_t result = WEFT_TASK_AGAIN;
   for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
   EXPECT_EQ(result, HCCL_E_REMOTE);
   EXPECT_NE(last_task_error.find("rank 1 is gone"), std::string::npos) << last_task_error;
-  EXPECT_EQ(group.executor(0).health(), HCCL_E_REMOTE);
+  EXPECT_EQ(group.watch(0).health(), HCCL_E_REMOTE);
 }
 
 TEST(Executor, ALostPeerThatDidItsPartFirstDoesNoHarm) {
@@ -267,7 +274,7 @@ TEST(Executor, ALostPeerThatDidItsPartFirstDoesNoHarm) {
   group.add(1, weft_algorithm_swap_through_scratch, 4, in.data(), out1.data());
   EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
   EXPECT_EQ(group.step(1), WEFT_TASK_DONE);
-  group.executor(0).peer_lost(1, "its process ended");
+  group.watch(0).peer_lost(1, "its process ended");
   EXPECT_EQ(group.step(0), WEFT_TASK_DONE);
   EXPECT_EQ(out0, std::vector<int32_t>(4, 2));
 }
@@ -276,7 +283,7 @@ TEST(Executor, AWaitForAPeerThatLeftFailsAndSaysSo) {
   Group group(2);
   std::vector<int32_t> in(4, 1), out(4);
   group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
-  group.executor(0).peer_left(1);
+  group.watch(0).peer_left(1);
   int32_t result = WEFT_TASK_AGAIN;
   for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
   EXPECT_EQ(result, HCCL_E_REMOTE);
@@ -288,7 +295,7 @@ TEST(Executor, ARankThatWaitsForAWaitingRankLearnsOfTheDeparture) {
   Group group(3);
   std::vector<int32_t> in(4, 1), out(4);
   for (const uint32_t r : {0, 1}) group.add(r, weft_algorithm_chain, 4, in.data(), out.data());
-  group.executor(1).peer_left(2);
+  group.watch(1).peer_left(2);
   int32_t results[2] = {WEFT_TASK_AGAIN, WEFT_TASK_AGAIN};
   for (int i = 0; i < 1000; ++i) {
     for (const uint32_t r : {0, 1}) {
@@ -297,8 +304,8 @@ TEST(Executor, ARankThatWaitsForAWaitingRankLearnsOfTheDeparture) {
   }
   EXPECT_EQ(results[1], HCCL_E_REMOTE);
   EXPECT_EQ(results[0], HCCL_E_REMOTE);
-  EXPECT_NE(group.executor(0).health_text().find("rank 2"), std::string::npos)
-      << group.executor(0).health_text();
+  EXPECT_NE(group.watch(0).health_text().find("rank 2"), std::string::npos)
+      << group.watch(0).health_text();
 }
 
 TEST(Executor, ACallNeverWritesToTheBoardOfARankThatHasClosedIt) {
@@ -329,7 +336,7 @@ TEST(Executor, ADroppedCallFailsTheCommunicatorOnAllRanks) {
   group.add(1, weft_algorithm_direct, 4, in.data(), out.data());
   EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
   group.drop(1);
-  EXPECT_EQ(group.executor(1).health(), HCCL_E_UNAVAIL);
+  EXPECT_EQ(group.watch(1).health(), HCCL_E_UNAVAIL);
   EXPECT_EQ(group.executor(1).ended(), 1u);
   int32_t result = WEFT_TASK_AGAIN;
   for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
@@ -343,7 +350,7 @@ TEST(Executor, CountsCallsThatEndedHoweverTheyEnded) {
   group.add(0, weft_algorithm_direct, 4, in.data(), out.data());
   EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
   EXPECT_EQ(group.executor(0).ended(), 0u);
-  group.executor(0).peer_left(1);
+  group.watch(0).peer_left(1);
   while (!group.idle(0)) group.step(0);
   EXPECT_EQ(group.executor(0).ended(), 2u);
 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/group.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "api/export.hpp"
+#include "api/operators.hpp"
+#include "hccl/hccl_comm.h"
+
+namespace weft::api {
+namespace {
+
+struct QueuedOperator {
+  Operator what;
+  std::function<void()> run;
+};
+
+struct QueuedMessage {
+  Operator what;
+  comm::Message message;
+};
+
+struct Job {
+  const char* function;
+  std::function<void()> run;
+};
+
+struct Group {
+  std::vector<QueuedOperator> operators;
+  std::vector<QueuedMessage> messages;
+  std::vector<HcclComm> communicators;  // in the order of their first use
+  std::vector<Job> jobs;
+};
+
+Group& group() {
+  thread_local Group group;
+  return group;
+}
+
+/// The first failure of a group, which is what its end returns.
+class Outcome {
+ public:
+  /// Runs `body` under guard(); keeps the code and the text if it fails first.
+  template <class Body>
+  void take(const char* function, const Body& body) {
+    const HcclResult code = guard(function, [&] {
+      body();
+      return HCCL_SUCCESS;
+    });
+    if (code != HCCL_SUCCESS) note(code, last_error());
+  }
+  void note(HcclResult code, const std::string& text) {
+    if (code_ == HCCL_SUCCESS && code != HCCL_SUCCESS) {
+      code_ = code;
+      text_ = text;
+    }
+  }
+  void merge(const Outcome& other) { note(other.code_, other.text_); }
+  [[nodiscard]] HcclResult report() const {
+    return code_ == HCCL_SUCCESS ? code_ : weft::report(code_, "HcclGroupEnd", text_);
+  }
+
+ private:
+  HcclResult code_ = HCCL_SUCCESS;
+  std::string text_;
+};
+
+void refuse_mixture(bool mixed) {
+  if (!mixed) return;
+  throw Error(HCCL_E_PARA,
+              "a group holds either operators or calls that create and destroy communicators; end "
+              "the group between them");
+}
+
+void note_use(HcclComm comm) {
+  std::vector<HcclComm>& known = group().communicators;
+  if (std::find(known.begin(), known.end(), comm) == known.end()) known.push_back(comm);
+}
+
+/// All sends and receives of one communicator, as one batch.
+void issue_messages(const Group& group, HcclComm comm, Outcome& outcome) {
+  std::vector<comm::Message> batch;
+  const Operator* first = nullptr;
+  for (const QueuedMessage& each : group.messages) {
+    if (each.what.comm != comm) continue;
+    if (first == nullptr) first = &each.what;
+    batch.push_back(each.message);
+  }
+  if (first == nullptr) return;
+  outcome.take(first->function, [&] {
+    comm::Communicator& members = communicator(comm);
+    for (const comm::Message& each : batch) check_message(each, "the peer", members);
+    members.issue(batch, first->stream);
+  });
+}
+
+/// The collectives of one communicator: long ones first, so that they overlap with the rest; the
+/// order depends only on what all ranks have in common.
+void issue_collectives(const Group& group, HcclComm comm, Outcome& outcome) {
+  std::vector<const QueuedOperator*> ordered;
+  for (const QueuedOperator& each : group.operators) {
+    if (each.what.comm == comm) ordered.push_back(&each);
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const QueuedOperator* a, const QueuedOperator* b) {
+                     if (a->what.has_lengths != b->what.has_lengths) return b->what.has_lengths;
+                     return !a->what.has_lengths && a->what.bytes > b->what.bytes;
+                   });
+  for (const QueuedOperator* each : ordered) outcome.take(each->what.function, each->run);
+}
+
+/// Only when all communicators have issued: one thread may drive several ranks of a call.
+void synchronize_streams(const Group& group, Outcome& outcome) {
+  std::vector<void*> done;
+  for (const QueuedOperator& each : group.operators) {
+    if (std::find(done.begin(), done.end(), each.what.stream) != done.end()) continue;
+    done.push_back(each.what.stream);
+    outcome.take(each.what.function,
+                 [&] { communicator(each.what.comm).synchronize(each.what.stream); });
+  }
+}
+
+/// Each on a thread of its own, since they wait for each other.
+void run_jobs(const std::vector<Job>& jobs, Outcome& outcome) {
+  std::vector<Outcome> outcomes(jobs.size());
+  std::vector<std::thread> threads;
+  try {
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      threads.emplace_back([&, i] { outcomes[i].take(jobs[i].function, jobs[i].run); });
+    }
+  } catch (const std::system_error& error) {
+    outcome.note(HCCL_E_INTERNAL,
+                 fmt::format("no thread for a call of the group: {}", error.what()));
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Outcome& each : outcomes) outcome.merge(each);
+}
+
+HcclResult finish_group() {
+  const Group group = std::exchange(api::group(), {});
+  Outcome outcome;
+  run_jobs(group.jobs, outcome);
+  for (const HcclComm comm : group.communicators) {
+    issue_messages(group, comm, outcome);
+    issue_collectives(group, comm, outcome);
+  }
+  synchronize_streams(group, outcome);
+  return outcome.report();
+}
+
+}  // namespace
+
+void queue(const Operator& what, std::function<void()> run) {
+  refuse_mixture(!group().jobs.empty());
+  group().operators.push_back({what, std::move(run)});
+  note_use(what.comm);
+}
+
+void queue(const Operator& what, const comm::Message& message) {
+  refuse_mixture(!group().jobs.empty());
+  group().messages.push_back({what, message});
+  note_use(what.comm);
+}
+
+void queue_job(const char* function, std::function<void()> run) {
+  refuse_mixture(!group().communicators.empty());
+  group().jobs.push_back({function, std::move(run)});
+}
+
+}  // namespace weft::api
+
+extern "C" {
+
+WEFT_API HcclResult HcclGroupStart() {
+  ++weft::api::group_depth;
+  return HCCL_SUCCESS;
+}
+
+WEFT_API HcclResult HcclGroupEnd() {
+  return weft::guard("HcclGroupEnd", [] {
+    if (weft::api::group_depth == 0) {
+      throw weft::Error(HCCL_E_NOT_SUPPORT, "there is no HcclGroupStart on this thread to end");
+    }
+    if (--weft::api::group_depth > 0) return HCCL_SUCCESS;
+    return weft::api::finish_group();
+  });
+}
+
+WEFT_API HcclResult HcclGroupStatusGet(bool* isGroupEnabled) {
+  return weft::guard("HcclGroupStatusGet", [&] {
+    weft::api::require_all({{"isGroupEnabled", isGroupEnabled}});
+    *isGroupEnabled = weft::api::in_group();
+    return HCCL_SUCCESS;
+  });
+}
+
+}  // extern "C"

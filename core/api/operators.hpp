@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the operators of the C API share: the checks of their arguments and the way to a
+// communicator, at once or at the end of a group.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+#include "api/group.hpp"
+#include "api/guard.hpp"
+#include "comm/communicator.hpp"
+#include "hccl/hccl_types.h"
+
+namespace weft::api {
+
+inline constexpr uint64_t kMaxCount = 0x7FFFFFFFF;  // 2^35 - 1 elements
+
+struct Pointer {
+  const char* name;
+  const void* value;
+};
+
+// All of them throw Error with the code of the API and a text that names the argument.
+
+/// HCCL_E_PTR for the first null pointer.
+void require_all(std::initializer_list<Pointer> pointers);
+comm::Communicator& communicator(HcclComm handle);
+void check_count(uint64_t count, const char* name);
+void check_type(int type);
+void check_reduction(int type, int op);
+/// HCCL_E_PARA if there is no such rank; `name` is "root" or that of the peer.
+void check_rank(uint32_t rank, const char* name, const comm::Communicator& group);
+
+/// Type, count and peer of a send or receive, in this order.
+void check_message(const comm::Message& message, const char* peer_name,
+                   const comm::Communicator& group);
+
+comm::CallKey key(uint32_t op, uint64_t count, int type, int reduce_op = 0, uint32_t root = 0);
+
+/// Does `run` now, or when the group of this thread ends. `bytes` orders the calls of a group.
+template <class Run>
+HcclResult perform(const Operator& what, Run&& run) {
+  if (in_group()) {
+    queue(what, std::forward<Run>(run));
+  } else {
+    run();
+  }
+  return HCCL_SUCCESS;
+}
+
+}  // namespace weft::api

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/messenger.hpp"
+
+#include <cstring>
+
+#include "exec/relax.hpp"
+#include "hccl/hccl_types.h"
+
+namespace weft::exec {
+
+Messenger::Messenger(const Setup& setup, Watch& watch)
+    : setup_(setup),
+      watch_(watch),
+      board_(setup.boards[setup.rank]),
+      sent_(setup.ranks, 0),
+      received_(setup.ranks, 0) {}
+
+MessageTask& Messenger::fresh_task() {
+  // Tasks end in the order of launch but for streams that overtake each other.
+  size_t at = next_;
+  for (size_t tried = 0; tried < tasks_.size(); ++tried, at = (at + 1) % tasks_.size()) {
+    if (!tasks_[at]->busy.load(std::memory_order_acquire)) break;
+  }
+  if (tasks_.empty() || tasks_[at]->busy.load(std::memory_order_acquire)) {
+    at = tasks_.size();  // streams bound how many there can be
+    tasks_.push_back(std::make_unique<MessageTask>());
+  }
+  next_ = (at + 1) % tasks_.size();
+  MessageTask& task = *tasks_[at];
+  task.base = {&Messenger::run, &Messenger::drop};
+  task.messenger = this;
+  task.steps.clear();
+  task.begun = false;
+  task.wait = {};
+  ++task.ticket;
+  return task;
+}
+
+uint64_t& Messenger::counter(const MessageStep& step) noexcept {
+  return step.kind == MessageStep::Kind::kSend ? sent_[step.peer] : received_[step.peer];
+}
+
+void Messenger::launch(MessageTask& task) noexcept {
+  task.open = static_cast<uint32_t>(task.steps.size());
+  for (MessageStep& step : task.steps) {
+    if (step.kind != MessageStep::Kind::kCopy) step.sequence = ++counter(step);
+  }
+  task.busy.store(true, std::memory_order_relaxed);
+  launched_.fetch_add(1, std::memory_order_release);
+}
+
+void Messenger::undo(MessageTask& task) noexcept {
+  for (const MessageStep& step : task.steps) {
+    if (step.kind != MessageStep::Kind::kCopy) --counter(step);
+  }
+  finish(task);
+}
+
+int32_t Messenger::run(weft_task* base) noexcept {
+  MessageTask& task = *reinterpret_cast<MessageTask*>(base);
+  return task.messenger->progress(task);
+}
+
+void Messenger::drop(weft_task* base) noexcept {
+  MessageTask& task = *reinterpret_cast<MessageTask*>(base);
+  Messenger& messenger = *task.messenger;
+  const MessageStep& first = task.steps.front();
+  messenger.watch_.raise_dropped(first.sequence, messenger.key(first));
+  messenger.finish(task);
+}
+
+int32_t Messenger::progress(MessageTask& task) noexcept {
+  if (watch_.failure() != 0) return fail_task(task);
+  if (!task.begun) {
+    task.begun = true;
+    for (const MessageStep& step : task.steps) {
+      if (step.staged == nullptr) continue;
+      setup_.transport->copy(const_cast<void*>(step.from), step.staged, step.bytes);
+    }
+  }
+  for (uint32_t idle = 0; idle <= setup_.spins;) {
+    const Advance result = pass(task);
+    if (result == Advance::kFailed) return fail_task(task);
+    if (task.open == 0) {
+      finish(task);
+      return WEFT_TASK_DONE;
+    }
+    if (result == Advance::kMoved) {
+      idle = 0;
+      task.wait = {};
+    } else {
+      ++idle;
+      relax();
+    }
+  }
+  if (!watch_.tired(task.wait) || investigate(task) == 0) return WEFT_TASK_AGAIN;
+  return fail_task(task);
+}
+
+/// Tries every step that is not done, so that none of them keeps another from going on.
+Messenger::Advance Messenger::pass(MessageTask& task) noexcept {
+  Advance all = Advance::kWaits;
+  for (MessageStep& step : task.steps) {
+    if (step.done) continue;
+    const Advance one = advance(step);
+    if (one == Advance::kFailed) return one;
+    if (one == Advance::kMoved) all = one;
+    if (step.done) --task.open;
+  }
+  return all;
+}
+
+Messenger::Advance Messenger::advance(MessageStep& step) noexcept {
+  switch (step.kind) {
+    case MessageStep::Kind::kSend:
+      return send(step);
+    case MessageStep::Kind::kReceive:
+      return receive(step);
+    default:
+      if (step.to != step.from) setup_.transport->copy(step.to, step.from, step.bytes);
+      step.done = true;
+      return Advance::kMoved;
+  }
+}
+
+Messenger::Advance Messenger::send(MessageStep& step) noexcept {
+  const Receipt& receipt = *board_->receipt(step.peer, setup_.ranks);
+  const uint64_t taken = receipt.sequence.load(std::memory_order_acquire);
+  if (step.posted) {
+    step.done = taken >= step.sequence;
+    return step.done ? Advance::kMoved : Advance::kWaits;
+  }
+  if (taken + 1 < step.sequence) return Advance::kWaits;  // the one before is still in the mail
+  if (!watch_.is_open(step.peer)) {
+    watch_.raise_remote(step.peer, step.sequence, key(step));
+    return Advance::kFailed;
+  }
+  post(step);
+  step.posted = true;
+  return Advance::kMoved;
+}
+
+void Messenger::post(const MessageStep& step) noexcept {
+  Mail& mail = *setup_.boards[step.peer]->mail(setup_.rank, setup_.ranks);
+  mail.address = reinterpret_cast<uint64_t>(step.from);
+  mail.count = step.count;
+  mail.type = step.type;
+  mail.carried = step.bytes <= sizeof mail.data ? 1 : 0;
+  if (mail.carried == 1) std::memcpy(mail.data, step.from, step.bytes);
+  mail.sequence.store(step.sequence, std::memory_order_release);
+}
+
+Messenger::Advance Messenger::receive(MessageStep& step) noexcept {
+  const Mail& mail = *board_->mail(step.peer, setup_.ranks);
+  if (mail.sequence.load(std::memory_order_acquire) < step.sequence) return Advance::kWaits;
+  if (mail.count != step.count || mail.type != step.type) {
+    mismatch(step, mail);
+    return Advance::kFailed;
+  }
+  // A sender that gave up may have gone, and its buffer with it.
+  if (!watch_.is_open(step.peer)) {
+    watch_.raise_remote(step.peer, step.sequence, key(step));
+    return Advance::kFailed;
+  }
+  if (mail.carried == 1) {
+    std::memcpy(step.to, mail.data, step.bytes);
+  } else {
+    const uint64_t here = mail.address + static_cast<uint64_t>(setup_.deltas[step.peer]);
+    setup_.transport->copy(step.to, reinterpret_cast<const void*>(here), step.bytes);
+  }
+  Receipt& receipt = *setup_.boards[step.peer]->receipt(setup_.rank, setup_.ranks);
+  receipt.sequence.store(step.sequence, std::memory_order_release);
+  step.done = true;
+  return Advance::kMoved;
+}
+
+void Messenger::mismatch(const MessageStep& step, const Mail& mail) noexcept {
+  Fault fault{};
+  fault.code = HCCL_E_PARA;
+  fault.kind = FaultKind::kMessage;
+  fault.rank_a = step.peer;
+  fault.rank_b = setup_.rank;
+  fault.call = step.sequence;
+  fault.key_a.op = comm::kOpSend;
+  fault.key_a.count = mail.count;
+  fault.key_a.type = mail.type;
+  fault.key_a.root = setup_.rank;
+  fault.key_b = key(step);
+  watch_.raise(fault);
+}
+
+/// Returns the failure, or 0.
+int32_t Messenger::investigate(MessageTask& task) noexcept {
+  for (MessageStep& step : task.steps) {
+    if (step.done) continue;
+    const bool hopeless = watch_.hopeless(task.wait, step.peer);
+    // What the peer wrote before it went away counts.
+    if (hopeless) {
+      const Advance last = advance(step);
+      if (last == Advance::kFailed) return watch_.failure();
+      if (step.done) --task.open;
+      if (last == Advance::kMoved) continue;
+    }
+    if (const int32_t code = watch_.look_at_boards(); code != 0) return code;
+    if (hopeless) return watch_.raise_remote(step.peer, step.sequence, key(step));
+    if (const int32_t code = watch_.check_time(task.wait, step.peer, step.sequence, key(step));
+        code != 0) {
+      return code;
+    }
+  }
+  return 0;
+}
+
+int32_t Messenger::fail_task(MessageTask& task) noexcept {
+  setup_.transport->task_error(watch_.health_text().c_str());
+  const int32_t code = watch_.failure();
+  finish(task);
+  return code;
+}
+
+void Messenger::finish(MessageTask& task) noexcept {
+  task.busy.store(false, std::memory_order_release);
+  // From here on task and messenger may be gone.
+  ended_.fetch_add(1, std::memory_order_release);
+}
+
+comm::CallKey Messenger::key(const MessageStep& step) const noexcept {
+  comm::CallKey key;
+  key.op = step.kind == MessageStep::Kind::kSend ? comm::kOpSend : comm::kOpReceive;
+  key.count = step.count;
+  key.type = step.type;
+  key.root = step.peer;
+  return key;
+}
+
+}  // namespace weft::exec

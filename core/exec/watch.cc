@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/watch.hpp"
+
+#include <fmt/format.h>
+
+#include "base/op_names.hpp"
+#include "hccl/hccl_types.h"
+
+namespace weft::exec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Resumes between two looks around.
+constexpr uint32_t kLookEvery = 64;
+// How long a wait for a living peer goes on after another peer was lost: what it waits for may be
+// on its way.
+constexpr std::chrono::milliseconds kGrace{300};
+
+}  // namespace
+
+Watch::Watch(const Setup& setup)
+    : setup_(setup), states_(std::make_unique<std::atomic<PeerState>[]>(setup.ranks)) {
+  for (uint32_t r = 0; r < setup_.ranks; ++r) states_[r] = PeerState::kAlive;
+}
+
+int32_t Watch::health() const noexcept {
+  if (const int32_t code = failure(); code != 0) return code;
+  return any_lost() ? HCCL_E_REMOTE : HCCL_SUCCESS;
+}
+
+std::string Watch::health_text() const {
+  const std::lock_guard lock(mutex_);
+  return failure() != 0 ? failure_text_ : lost_text_;
+}
+
+void Watch::peer_lost(uint32_t rank, const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (lost_text_.empty()) {
+    lost_text_ = fmt::format("{} is gone: {}", setup_.peer_names[rank], what);
+    lost_rank_ = rank;
+  }
+  states_[rank].store(PeerState::kLost, std::memory_order_release);
+  any_lost_.store(true, std::memory_order_release);
+}
+
+void Watch::peer_left(uint32_t rank) noexcept {
+  states_[rank].store(PeerState::kLeft, std::memory_order_release);
+}
+
+std::vector<Board*> Watch::living_peers() const {
+  std::vector<Board*> living;
+  for (uint32_t r = 0; r < setup_.ranks; ++r) {
+    if (r != setup_.rank && state(r) == PeerState::kAlive) living.push_back(setup_.boards[r]);
+  }
+  return living;
+}
+
+bool Watch::is_open(uint32_t rank) const noexcept {
+  return setup_.boards[rank]->identity.magic.load(std::memory_order_acquire) == setup_.magic;
+}
+
+bool Watch::is_closed(uint32_t rank) const noexcept {
+  return setup_.boards[rank]->identity.magic.load(std::memory_order_acquire) ==
+         closed(setup_.magic);
+}
+
+bool Watch::tired(Wait& wait) const noexcept {
+  if (++wait.rounds % kLookEvery != 0 && !any_lost()) return false;
+  if (wait.since == Clock::time_point{}) wait.since = Clock::now();
+  return true;
+}
+
+int32_t Watch::look_at_boards() noexcept {
+  for (uint32_t r = 0; r < setup_.ranks; ++r) {
+    if (r == setup_.rank || (!is_open(r) && !is_closed(r))) continue;
+    const Fault& fault = setup_.boards[r]->fault;
+    if (fault.raised.load(std::memory_order_acquire) == 1) return adopt(fault);
+  }
+  return 0;
+}
+
+bool Watch::hopeless(const Wait& wait, uint32_t peer) const noexcept {
+  return state(peer) != PeerState::kAlive || (any_lost() && Clock::now() - wait.since > kGrace);
+}
+
+int32_t Watch::check_time(const Wait& wait, uint32_t peer, uint64_t call,
+                          const comm::CallKey& key) noexcept {
+  if (setup_.timeout.count() == 0 || Clock::now() - wait.since <= setup_.timeout) return 0;
+  Fault fault{};
+  fault.code = HCCL_E_TIMEOUT;
+  fault.rank_a = peer;
+  fault.rank_b = setup_.rank;
+  fault.call = call;
+  fault.timeout_ms = static_cast<uint64_t>(setup_.timeout.count());
+  fault.key_a = key;
+  return raise(fault);
+}
+
+/// Tells the others too: they may wait for this rank, not for the one that is gone. A rank that
+/// left may have done so because another was lost before: then that one is the reason.
+int32_t Watch::raise_remote(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept {
+  Fault fault{};
+  fault.code = HCCL_E_REMOTE;
+  fault.rank_a = peer;
+  fault.rank_b = setup_.rank;
+  fault.call = call;
+  fault.key_a = key;
+  if (any_lost()) {
+    std::string text;
+    {
+      const std::lock_guard lock(mutex_);
+      text = lost_text_;
+      fault.rank_a = lost_rank_;
+    }
+    set_failure(HCCL_E_REMOTE, fmt::format("{}; {} cannot complete", text, comm::describe(key)));
+  }
+  return raise(fault);
+}
+
+int32_t Watch::raise_dropped(uint64_t call, const comm::CallKey& key) noexcept {
+  set_failure(
+      HCCL_E_UNAVAIL,
+      fmt::format("{} on rank {} was dropped by its stream, which was destroyed by force or "
+                  "stopped by an earlier failure",
+                  comm::describe(key), setup_.rank));
+  return raise_remote(setup_.rank, call, key);
+}
+
+int32_t Watch::raise(const Fault& fault) noexcept {
+  Fault& mine = setup_.boards[setup_.rank]->fault;
+  mine.code = fault.code;
+  mine.rank_a = fault.rank_a;
+  mine.rank_b = fault.rank_b;
+  mine.kind = fault.kind;
+  mine.call = fault.call;
+  mine.timeout_ms = fault.timeout_ms;
+  mine.key_a = fault.key_a;
+  mine.key_b = fault.key_b;
+  mine.raised.store(1, std::memory_order_release);
+  return adopt(fault);
+}
+
+int32_t Watch::adopt(const Fault& fault) noexcept {
+  set_failure(fault.code, explain(fault));
+  return failure();
+}
+
+void Watch::set_failure(int32_t code, const std::string& text) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (failure_.load(std::memory_order_relaxed) != 0) return;
+  failure_text_ = text;
+  failure_.store(code, std::memory_order_release);
+}
+
+std::string Watch::explain(const Fault& fault) const {
+  // It may come from another process: trust no index.
+  if (fault.rank_a >= setup_.ranks || fault.rank_b >= setup_.ranks) {
+    return "another rank gave up for a reason that cannot be read";
+  }
+  const std::string& rank_a = setup_.peer_names[fault.rank_a];
+  const std::string& rank_b = setup_.peer_names[fault.rank_b];
+  const std::string a = comm::describe(fault.key_a);
+  const std::string b = comm::describe(fault.key_b);
+  if (fault.code == HCCL_E_REMOTE) {
+    return fmt::format(
+        "{} has destroyed its communicator, ended or lost a call; {} of {} waits for it", rank_a, a,
+        rank_b);
+  }
+  if (fault.code == HCCL_E_TIMEOUT) {
+    return fmt::format(
+        "{} did not do its part of {} (call {}) within {} s, waited for by rank {}; "
+        "see HCCL_EXEC_TIMEOUT",
+        rank_a, a, fault.call, static_cast<double>(fault.timeout_ms) / 1000, fault.rank_b);
+  }
+  switch (fault.kind) {
+    case FaultKind::kMessage:
+      return fmt::format("message {} differs: {} does a {}, {} does a {}", fault.call, rank_a, a,
+                         rank_b, b);
+    case FaultKind::kBlock:
+      return fmt::format("call {} differs: in {}, {} sends {} elements to {}, which expects {}",
+                         fault.call,
+                         comm::describe({.op = fault.key_a.op, .type = fault.key_a.type}), rank_a,
+                         fault.key_a.count, rank_b, fault.key_b.count);
+    default:
+      break;
+  }
+  if (fault.key_a == fault.key_b) {
+    return fmt::format(
+        "call {} differs: {} and {} both call {} but {}chose different algorithms", fault.call,
+        rank_a, rank_b, a,
+        has_lengths(fault.key_a.op) ? "with different counts or displacements, or they " : "");
+  }
+  return fmt::format("call {} differs: {} calls {}, {} calls {}", fault.call, rank_a, a, rank_b, b);
+}
+
+}  // namespace weft::exec
