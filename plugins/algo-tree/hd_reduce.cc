@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Halving/doubling reduce (Thakur, Rabenseifner & Gropp 2005): reduce-scatter by recursive halving,
+// then the root gathers the pieces.
+//
+// Sums lie in one block of Scratch. Only the news that they are done climbs a binomial tree; the
+// root reads each piece from the rank that ended with it, so no piece is moved twice.
+//
+// Rounds: 2 log2 n and one between the halves that says that inputs are no longer read.  Read by a
+// rank: as hd_all_reduce, and S by the root.  Written: at most S.
+#include "phases.hpp"
+
+static void hd_reduce(const weft::Problem& p, weft::Schedule& s) {
+  const tree::Fold fold(p.ranks());
+  tree::reduce(p, s, tree::halving_of_parts, fold.places, [&](uint32_t c) { return fold.main(c); });
+}
+
+WEFT_ALGORITHM(hd_reduce, .name = "hd_reduce",
+               .summary = "recursive halving, then the root gathers; 2 log2 n + 1 rounds",
+               .op = WEFT_OP_REDUCE);
