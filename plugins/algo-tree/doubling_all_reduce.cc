@@ -6,7 +6,8 @@
 // first, so all get the same bits. If n is no power of two, the spare of a pair (Fold) gives its
 // vector away and gets the result.
 //
-// k = log2 n, rounded down.  Rounds: k, or k+2 if n is no power of two.  Bytes sent by a rank: k S.
+// k = log2 n, rounded down.  Rounds: k, or k+2 if n is no power of two.  Bytes sent by a rank: k S;
+// summed: 2k S.
 #include <bit>
 
 #include "rounds.hpp"

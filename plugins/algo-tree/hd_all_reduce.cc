@@ -7,8 +7,8 @@
 // power of two some ranks are spares (Fold): all they do is give and get, in the first round and
 // the last.
 //
-// Rounds: 2 log2 n, rounded down.  Read by a rank: less than 2S; a third more with spares.
-// Written: at most 3/2 S, 5/2 S with spares.
+// Rounds: 2 log2 n, rounded down.  Read by a rank: less than 5/2 S; 9/2 S with spares.  Written:
+// less than 3/2 S; 5/2 S with spares.
 #include "phases.hpp"
 
 static void hd_all_reduce(const weft::Problem& p, weft::Schedule& s) {

@@ -6,7 +6,8 @@
 // The vector goes through Scratch, so nobody asks whether Out may be written and nobody waits for
 // readers: n-1 signals in all, the fewest there can be. A few bytes travel inside them.
 //
-// Rounds: log2 n, rounded up.  Read and written by a rank: up to S log2 n.
+// Rounds: log2 n, rounded up.  Read and written by a rank: S, and S more for each rank below it, up
+// to S log2 n by the root.
 #include "rounds.hpp"
 
 static void hd_broadcast(const weft::Problem& p, weft::Schedule& s) {

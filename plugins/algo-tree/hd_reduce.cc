@@ -5,8 +5,9 @@
 // Sums lie in one block of Scratch. Only the news that they are done climbs a binomial tree; the
 // root reads each piece from the rank that ended with it, so no piece is moved twice.
 //
-// Rounds: 2 log2 n and one between the halves that says that inputs are no longer read.  Read by a
-// rank: as hd_all_reduce, and S by the root.  Written: at most S.
+// Rounds: 2 log2 n, rounded down, and one between the halves that says that inputs are no longer
+// read.  Read by a rank: less than 3/2 S, 5/2 S with spares, and S more by the root.  Written: less
+// than S/2, and S by the root.
 #include "phases.hpp"
 
 static void hd_reduce(const weft::Problem& p, weft::Schedule& s) {

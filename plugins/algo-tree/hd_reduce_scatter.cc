@@ -6,7 +6,7 @@
 // they give all they have in the first round, and their main rank writes their result.
 //
 // Rounds: log2 n, rounded down, and one that says that inputs are no longer read.  Read by a rank:
-// less than 2n blocks; 3n with a spare.  Written: about n/2.
+// 3/2 n blocks; up to 11/4 n with spares.  Written: n/2.
 #include "phases.hpp"
 
 static void hd_reduce_scatter(const weft::Problem& p, weft::Schedule& s) {

@@ -7,7 +7,8 @@
 // last round of the first half and the first of the second are one pass: the sum goes into both
 // results.
 //
-// Rounds: 2 log2 n, rounded up.  Read by a rank: at most 5/2 S.  Written: at most 3/2 S.
+// Rounds: 2 log2 n, rounded up.  Read by a rank: less than 5/2 S.  Written: less than 3/2
+// S.
 #include "phases.hpp"
 
 static void nhr_all_reduce(const weft::Problem& p, weft::Schedule& s) {

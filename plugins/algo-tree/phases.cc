@@ -5,13 +5,10 @@
 #include <ranges>
 
 namespace tree {
-namespace {
 
 using weft::Chunk;
 using weft::Problem;
 using weft::Schedule;
-
-}  // namespace
 
 void reduce_scatter(const Problem& p, Schedule& s, RoundsOf rounds_of, const Places& at) {
   std::vector<std::vector<Chunk>> terms;

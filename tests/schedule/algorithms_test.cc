@@ -139,5 +139,19 @@ TEST(AlgorithmList, NeedsAConstantNumberOfScratchBlocksOnTheRing) {
   }
 }
 
+TEST(AlgorithmList, TalksToFewRanksInTheTree) {
+  constexpr uint32_t kRanks = 64;  // 6 rounds
+  for (const plugin::Algorithm& a : plugins().algorithms()) {
+    if (a.name.rfind("tree.", 0) != 0) continue;
+    for (const Schedule& schedule : emit_all(a.name, kRanks, 5)) {
+      std::set<uint32_t> peers;
+      for (const Step& step : schedule.steps) {
+        if (step.verb == WEFT_VERB_SIGNAL) peers.insert(step.peer);
+      }
+      EXPECT_LE(peers.size(), 2u * 6) << a.name << " rank " << schedule.shape.rank;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::schedule
