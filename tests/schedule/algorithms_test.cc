@@ -13,12 +13,46 @@ namespace weft::schedule {
 namespace {
 
 const char* const kNames[] = {
-    "mesh.one_shot",       "mesh.two_shot",         "mesh.reduce",         "mesh.reduce_flat",
-    "mesh.reduce_scatter", "mesh.reduce_scatter_v", "mesh.all_gather",     "mesh.all_gather_v",
-    "mesh.all_to_all",     "mesh.all_to_all_v",     "mesh.pairwise",       "mesh.pairwise_v",
-    "mesh.broadcast",      "mesh.broadcast_push",   "mesh.scatter",        "mesh.scatter_push",
-    "mesh.barrier",        "ring.all_reduce",       "ring.reduce_scatter", "ring.reduce_scatter_v",
-    "ring.all_gather",     "ring.all_gather_v",     "ring.broadcast",      "null.all_reduce",
+    "mesh.one_shot",
+    "mesh.two_shot",
+    "mesh.reduce",
+    "mesh.reduce_flat",
+    "mesh.reduce_scatter",
+    "mesh.reduce_scatter_v",
+    "mesh.all_gather",
+    "mesh.all_gather_v",
+    "mesh.all_to_all",
+    "mesh.all_to_all_v",
+    "mesh.pairwise",
+    "mesh.pairwise_v",
+    "mesh.broadcast",
+    "mesh.broadcast_push",
+    "mesh.scatter",
+    "mesh.scatter_push",
+    "mesh.barrier",
+    "ring.all_reduce",
+    "ring.reduce_scatter",
+    "ring.reduce_scatter_v",
+    "ring.all_gather",
+    "ring.all_gather_v",
+    "ring.broadcast",
+    "tree.hd_all_reduce",
+    "tree.hd_reduce_scatter",
+    "tree.hd_all_gather",
+    "tree.hd_broadcast",
+    "tree.hd_reduce",
+    "tree.nhr_all_reduce",
+    "tree.nhr_reduce_scatter",
+    "tree.nhr_reduce_scatter_v",
+    "tree.nhr_all_gather",
+    "tree.nhr_all_gather_v",
+    "tree.nhr_broadcast",
+    "tree.nhr_scatter",
+    "tree.nhr_reduce",
+    "tree.doubling_all_reduce",
+    "tree.gather_all_reduce",
+    "tree.barrier",
+    "null.all_reduce",
 };
 
 /// Sets of values: each parameter at its ends and in between, the others at their defaults.
@@ -102,6 +136,20 @@ TEST(AlgorithmList, NeedsAConstantNumberOfScratchBlocksOnTheRing) {
   for (const uint32_t n : {3u, 8u, 17u}) {
     EXPECT_EQ(emit_all("ring.all_reduce", n)[0].scratch_blocks, 0u);
     EXPECT_LE(emit_all("ring.reduce_scatter", n)[0].scratch_blocks, 2u);
+  }
+}
+
+TEST(AlgorithmList, TalksToFewRanksInTheTree) {
+  constexpr uint32_t kRanks = 64;  // 6 rounds
+  for (const plugin::Algorithm& a : plugins().algorithms()) {
+    if (a.name.rfind("tree.", 0) != 0) continue;
+    for (const Schedule& schedule : emit_all(a.name, kRanks, 5)) {
+      std::set<uint32_t> peers;
+      for (const Step& step : schedule.steps) {
+        if (step.verb == WEFT_VERB_SIGNAL) peers.insert(step.peer);
+      }
+      EXPECT_LE(peers.size(), 2u * 6) << a.name << " rank " << schedule.shape.rank;
+    }
   }
 }
 

@@ -12,7 +12,8 @@ namespace weft::schedule {
 const plugin::Registry& plugins() {
   static const std::unique_ptr<plugin::Registry> kLoaded = [] {
     auto registry = std::make_unique<plugin::Registry>();
-    for (const char* file : {WEFT_ALGO_MESH, WEFT_ALGO_RING, WEFT_ALGO_NULL}) registry->load(file);
+    for (const char* file : {WEFT_ALGO_MESH, WEFT_ALGO_RING, WEFT_ALGO_TREE, WEFT_ALGO_NULL})
+      registry->load(file);
     return registry;
   }();
   return *kLoaded;
