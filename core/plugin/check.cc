@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hccl_algo_names.hpp"
 #include "base/log.hpp"
 #include "base/op_names.hpp"
 #include "plugin/table.hpp"
@@ -44,6 +45,17 @@ void check_name(const char* name, bool dash, const std::string& what) {
   if (name != nullptr && is_name(name, dash)) return;
   throw Refusal(what + " has the name \"" + (name == nullptr ? "" : name) +
                 "\": names are made of a-z, 0-9" + (dash ? ", _ and -" : " and _"));
+}
+
+// What HCCL_ALGO cannot name would never be chosen by it.
+void check_hccl_algo(const char* name, const std::string& what) {
+  if (name == nullptr) return;
+  if (std::find(kHcclAlgoNames.begin(), kHcclAlgoNames.end(), name) != kHcclAlgoNames.end()) return;
+  std::string known;
+  for (const std::string_view each : kHcclAlgoNames) {
+    known.append(known.empty() ? "" : ", ").append(each);
+  }
+  throw Refusal(what + " has the hccl_algo \"" + name + "\"; HCCL_ALGO knows " + known);
 }
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
@@ -102,6 +114,7 @@ Algorithm check_algorithm(const weft_algorithm& theirs, const char* plugin, uint
     throw Refusal(what + " has max_ranks " + std::to_string(ours.table.max_ranks) +
                   ", less than its min_ranks " + std::to_string(ours.table.min_ranks));
   }
+  check_hccl_algo(ours.table.hccl_algo, what);
   ours.params = check_params(ours.table, ours.name);
   return ours;
 }

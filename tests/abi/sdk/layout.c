@@ -94,6 +94,7 @@ static void print_algorithms(void) {
   MEMBER(weft_algorithm, param_stride);
   MEMBER(weft_algorithm, params);
   MEMBER(weft_algorithm, emit);
+  MEMBER(weft_algorithm, hccl_algo);
   STRUCT(weft_algorithms);
   MEMBER(weft_algorithms, head);
   MEMBER(weft_algorithms, count);
