@@ -49,6 +49,7 @@ HcclComm create(uint32_t ranks, const HcclRootInfo* root, uint32_t rank,
                 int32_t device) {
   const std::string origin = control::root_identifier(*root);
   if (options.name.empty()) options.name = origin;
+  warn_of_idle_wishes(options.algo, *policy);
   const NameUse use{device, options.name, origin, rank};
   reserve_name(use);
   try {

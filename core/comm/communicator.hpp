@@ -26,6 +26,7 @@ struct Options {
   std::string name;
   uint64_t scratch_bytes = 0;
   bool deterministic = false;
+  config::HcclAlgo algo;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
 };
