@@ -81,10 +81,12 @@ HcclResult init(uint32_t ranks, const HcclRootInfo* root, uint32_t rank, bool wi
 
 /// The ranks of one HcclCommInitAll, each on a thread of its own.
 struct Team {
-  explicit Team(uint32_t ranks) : failures(ranks), ready(ranks) {}
+  Team(uint32_t ranks, comm::Options given)
+      : options(std::move(given)), failures(ranks), ready(ranks) {}
 
   HcclRootInfo root;
   std::shared_ptr<const config::Policy> policy;
+  const comm::Options options;
   std::vector<std::string> failures;  // by rank; empty: none
   std::atomic<bool> failed{false};
   std::latch ready;  // all have their device, or have failed: nobody waits for one that has
@@ -101,7 +103,7 @@ void join_team(Team& team, uint32_t rank, int32_t device, HcclComm* comm) {
   try {
     if (!team.failed.load()) {
       *comm = create(static_cast<uint32_t>(team.failures.size()), &team.root, rank, team.policy,
-                     default_options(*team.policy), device);
+                     team.options, device);
     }
   } catch (const std::exception& e) {
     team.failures[rank] = e.what();
@@ -119,7 +121,7 @@ HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
   const std::set<int32_t> distinct(devices, devices + count);
   require(distinct.size() == count, HCCL_E_PARA, "devices names a device twice");
   std::fill(comms, comms + count, nullptr);
-  Team team(count);
+  Team team(count, default_options(*policy));
   team.policy = policy;
   control::open_root(&team.root, devices[0]);
   std::vector<std::thread> threads;
@@ -159,7 +161,10 @@ WEFT_API HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
   return weft::guard("HcclGetRootInfo", [&] {
     require(rootInfo != nullptr, HCCL_E_PTR, "rootInfo is a null pointer");
     const auto policy = weft::comm::Library::instance().load_policy();
-    weft::control::open_root(rootInfo, weft::api::current_device(*policy));
+    const int32_t device = weft::api::current_device(*policy);
+    // A wrong variable is told before anybody waits for this root.
+    (void)weft::api::default_options(*policy);
+    weft::control::open_root(rootInfo, device);
     return HCCL_SUCCESS;
   });
 }
