@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // HCCL_ALGO and HcclCommConfig.hcclAlgo as a user meets them: what they choose, what they refuse.
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <cstring>
-#include <ostream>
+#include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "cases.hpp"
 #include "policy_file.hpp"
