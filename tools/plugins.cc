@@ -85,8 +85,9 @@ void print_algorithm(const plugin::Algorithm& algorithm) {
   const weft_algorithm& table = algorithm.table;
   std::string ranks = fmt::format("{} ranks or more", table.min_ranks);
   if (table.max_ranks != 0) ranks = fmt::format("{} to {} ranks", table.min_ranks, table.max_ranks);
-  fmt::print("    {}: {}, {}{}\n      {}\n", algorithm.name, operation_name(table.op), ranks,
+  fmt::print("    {}: {}, {}{}{}\n      {}\n", algorithm.name, operation_name(table.op), ranks,
              (table.flags & WEFT_ALGORITHM_RANK_ORDER) != 0 ? ", in rank order" : "",
+             table.hccl_algo != nullptr ? fmt::format(", {} in HCCL_ALGO", table.hccl_algo) : "",
              algorithm.summary);
   for (const plugin::Param& param : algorithm.params) {
     fmt::print("      {} = {} ({} to {}): {}\n", param.name, param.def, param.min, param.max,

@@ -51,6 +51,7 @@ HcclComm create(uint32_t ranks, const HcclRootInfo* root, uint32_t rank,
                 int32_t device) {
   const std::string origin = control::root_identifier(*root);
   if (options.name.empty()) options.name = origin;
+  warn_of_idle_wishes(options.algo, *policy);
   const NameUse use{device, options.name, origin, rank};
   reserve_name(use);
   try {
@@ -131,7 +132,8 @@ void destroy(HcclComm comm) {
 
 /// The ranks of one HcclCommInitAll, each on a thread of its own.
 struct Team {
-  explicit Team(uint32_t ranks) : failures(ranks), ready(ranks) {}
+  Team(uint32_t ranks, comm::Options given)
+      : options(std::move(given)), failures(ranks), ready(ranks) {}
   void fail(uint32_t rank, const char* text) {
     failures[rank] = text;
     failed.store(true);
@@ -139,6 +141,7 @@ struct Team {
 
   HcclRootInfo root;
   std::shared_ptr<const config::Policy> policy;
+  const comm::Options options;
   std::vector<std::string> failures;  // by rank; empty: none
   std::atomic<bool> failed{false};
   std::latch ready;  // all have their device, or have failed: nobody waits for one that has
@@ -155,7 +158,7 @@ void join_team(Team& team, uint32_t rank, int32_t device, HcclComm* comm) {
   try {
     if (!team.failed.load()) {
       *comm = create(static_cast<uint32_t>(team.failures.size()), &team.root, rank, team.policy,
-                     default_options(*team.policy), device);
+                     team.options, device);
     }
   } catch (const std::exception& e) {
     team.fail(rank, e.what());
@@ -171,7 +174,7 @@ HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
   const std::set<int32_t> distinct(devices, devices + count);
   require(distinct.size() == count, HCCL_E_PARA, "devices names a device twice");
   std::fill(comms, comms + count, nullptr);
-  Team team(count);
+  Team team(count, default_options(*policy));
   team.policy = policy;
   control::open_root(&team.root, devices[0]);
   std::vector<std::thread> threads;
@@ -212,7 +215,10 @@ WEFT_API HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
   return weft::guard("HcclGetRootInfo", [&] {
     require(rootInfo != nullptr, HCCL_E_PTR, "rootInfo is a null pointer");
     const auto policy = weft::comm::Library::instance().load_policy();
-    weft::control::open_root(rootInfo, weft::api::current_device(*policy));
+    const int32_t device = weft::api::current_device(*policy);
+    // A wrong variable is told before anybody waits for this root.
+    (void)weft::api::default_options(*policy);
+    weft::control::open_root(rootInfo, device);
     return HCCL_SUCCESS;
   });
 }

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -69,20 +68,20 @@ HcclCommConfig load(const HcclCommConfig* config) {
   return full;
 }
 
-/// Settings that choose algorithms upstream: say once that the policy file does it here.
-void warn_of_idle_variables() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (std::getenv("HCCL_ALGO") == nullptr) return;
-    log::warn("HCCL_ALGO has no effect in this version; write rules into the policy file instead");
-  });
+/// The characters of a field that must end with a NUL.
+template <size_t N>
+std::string_view text_of(const char (&field)[N], const char* name) {
+  const size_t length = strnlen(field, N);
+  if (length == N) {
+    refuse(fmt::format("{} has no end; at most {} characters and a NUL", name, N - 1));
+  }
+  return {field, length};
 }
 
 }  // namespace
 
 comm::Options default_options(const config::Policy& policy) {
   const config::Environment env = config::read_environment();
-  warn_of_idle_variables();
   const config::Settings& settings = policy.settings();
   comm::Options options;
   // The policy may go below the variable's least value and needs no time for a verdict: it is for
@@ -93,6 +92,7 @@ comm::Options default_options(const config::Policy& policy) {
   options.exec_timeout = env.exec_timeout.value_or(settings.exec_timeout.value_or(kExecTimeout));
   options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
   options.deterministic = env.deterministic.value_or(false);
+  options.algo = env.algo;
   return options;
 }
 
@@ -118,14 +118,26 @@ void apply_config(const HcclCommConfig* config, comm::Options& options) {
     log::warn(fmt::format("HcclCommConfig: hcclExecTimeOut {} is out of range and ignored",
                           full.hcclExecTimeOut));
   }
-  if (full.hcclAlgo[0] != '\0') {
-    log::warn("HcclCommConfig: hcclAlgo has no effect in this version; see the policy file");
+  const config::HcclAlgo algo = config::parse_hccl_algo(text_of(full.hcclAlgo, "hcclAlgo"),
+                                                        config::HcclAlgoSource::kCommConfig);
+  if (algo.given) options.algo = algo;
+  const std::string_view name = text_of(full.hcclCommName, "hcclCommName");
+  if (!name.empty()) options.name = name;
+}
+
+void warn_of_idle_wishes(const config::HcclAlgo& algo, const config::Policy& policy) {
+  for (const std::string& warning : algo.warnings) log::warn(warning);
+  for (const std::string_view name : algo.level0_names()) {
+    if (policy.answers_to(name)) continue;
+    log::warn(
+        fmt::format("{} level0:{}: no loaded plugin has such an algorithm; the policy {} "
+                    "decides instead",
+                    algo.from, name, policy.name()));
   }
-  const size_t length = strnlen(full.hcclCommName, sizeof full.hcclCommName);
-  if (length == sizeof full.hcclCommName) {
-    refuse("hcclCommName has no end; at most 127 characters and a NUL");
+  if (algo.beyond_a_host()) {
+    log::info(fmt::format("{}: level1 to level3 choose between hosts; all ranks are on this one",
+                          algo.from));
   }
-  if (length > 0) options.name.assign(full.hcclCommName, length);
 }
 
 }  // namespace weft::api

@@ -14,4 +14,7 @@ namespace weft::api {
 /// exists if `size` covers it and `version` knows it. Throws Error (HCCL_E_PARA), also for null.
 void apply_config(const HcclCommConfig* config, comm::Options& options);
 
+/// Logs what HCCL_ALGO or hcclAlgo ask for in vain.
+void warn_of_idle_wishes(const config::HcclAlgo& algo, const config::Policy& policy);
+
 }  // namespace weft::api

@@ -96,6 +96,7 @@ void issue_messages(const Group& group, HcclComm comm, Outcome& outcome) {
   if (first == nullptr) return;
   outcome.take(first->function, [&] {
     comm::Communicator& members = communicator(comm);
+    const comm::Communicator::Scope scope(members);
     for (const comm::Message& each : batch) check_message(each, "the peer", members);
     members.issue(batch, first->stream);
   });
@@ -113,7 +114,12 @@ void issue_collectives(const Group& group, HcclComm comm, Outcome& outcome) {
                      if (a->what.has_lengths != b->what.has_lengths) return b->what.has_lengths;
                      return !a->what.has_lengths && a->what.bytes > b->what.bytes;
                    });
-  for (const QueuedOperator* each : ordered) outcome.take(each->what.function, each->run);
+  for (const QueuedOperator* each : ordered) {
+    outcome.take(each->what.function, [&] {
+      const comm::Communicator::Scope scope(communicator(comm));
+      each->run();
+    });
+  }
 }
 
 /// Only when all communicators have issued: one thread may drive several ranks of a call.
@@ -122,8 +128,11 @@ void synchronize_streams(const Group& group, Outcome& outcome) {
   for (const QueuedOperator& each : group.operators) {
     if (std::find(done.begin(), done.end(), each.what.stream) != done.end()) continue;
     done.push_back(each.what.stream);
-    outcome.take(each.what.function,
-                 [&] { communicator(each.what.comm).synchronize(each.what.stream); });
+    outcome.take(each.what.function, [&] {
+      const comm::Communicator& members = communicator(each.what.comm);
+      const comm::Communicator::Scope scope(members);
+      members.synchronize(each.what.stream);
+    });
   }
 }
 

@@ -93,9 +93,10 @@ void Communicator::join(const HcclRootInfo& root) {
   hello.name = options_.name;
   hello.facts = {
       {"policy (digest)", policy_->digest()},
-      {"plugins", Library::instance().versions_of(policy_->plugins())},
+      {"plugins", Library::instance().versions_of(policy_->plugins(options_.algo))},
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
       {"deterministic", options_.deterministic ? "1" : "0"},
+      {"HCCL_ALGO / hcclAlgo", options_.algo.canonical()},
   };
   const BoardBlob where{reinterpret_cast<uint64_t>(board_), 0};
   hello.blob.resize(sizeof where + WEFT_BLOB_BYTES);
@@ -149,6 +150,11 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
     setup_.deltas.push_back(views[r].delta);
     setup_.peer_names.push_back(fmt::format("rank {} (host {}, pid {})", r, peer.host, peer.pid));
   }
+}
+
+Communicator::Scope::Scope(const Communicator& entered)
+    : table_(*entered.transport_.table), endpoint_(entered.endpoint_) {
+  check(table_.enter(endpoint_, &previous_), "setting the communicator's device");
 }
 
 Communicator::~Communicator() {

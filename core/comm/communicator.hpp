@@ -32,6 +32,7 @@ struct Options {
   std::string name;
   uint64_t scratch_bytes = 0;
   bool deterministic = false;
+  config::HcclAlgo algo;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
 };
@@ -70,6 +71,21 @@ class Communicator final : private control::Listener {
   /// pair of ranks meet in their order. As above, but for what a rank sends to itself: throws Error
   /// (HCCL_E_PARA) if its sends and receives do not match.
   void issue(std::span<const Message> messages, void* stream);
+
+  /// While it lives, the communicator's device is current on this thread.
+  class Scope {
+   public:
+    /// Throws Error.
+    explicit Scope(const Communicator& entered);
+    ~Scope() { table_.leave(endpoint_, previous_); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    const weft_transport& table_;
+    void* const endpoint_;
+    void* previous_ = nullptr;
+  };
 
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;

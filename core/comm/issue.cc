@@ -84,6 +84,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     query.type = key.type;
     query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
     query.deterministic = options_.deterministic;
+    query.wish = options_.algo.level0(operation_name(key.op));
     const config::Choice choice = policy_->choose(query);
     const plugin::Algorithm& algorithm = *choice.algorithm;
     if (is_reduction(key.op) && transport_.table->reduces(key.type, key.reduce_op) == 0) {

@@ -78,6 +78,9 @@ Environment read_environment() {
     }
     env.deterministic = lower != "false";
   }
+  if (const auto text = get("HCCL_ALGO")) {
+    env.algo = parse_hccl_algo(*text, HcclAlgoSource::kVariable);
+  }
   return env;
 }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "config/hccl_algo.hpp"
+
 namespace weft::config {
 
 struct Environment {
@@ -13,6 +15,7 @@ struct Environment {
   std::optional<std::chrono::milliseconds> exec_timeout;     // HCCL_EXEC_TIMEOUT; 0 = no limit
   std::optional<uint32_t> buffer_mb;                         // HCCL_BUFFSIZE
   std::optional<bool> deterministic;                         // HCCL_DETERMINISTIC
+  HcclAlgo algo;                                             // HCCL_ALGO
 };
 
 /// Throws Error (HCCL_E_PARA) that names the variable, its value and what is allowed.

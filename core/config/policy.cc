@@ -16,6 +16,7 @@
 #include "base/install.hpp"
 #include "base/names.hpp"
 #include "base/op_names.hpp"
+#include "config/choice.hpp"
 #include "config/complain.hpp"
 #include "config/policy_file.hpp"
 #include "config/rules.hpp"
@@ -358,6 +359,8 @@ struct Policy::Impl {
   std::string name;
   std::string digest;
   Contents contents;
+  // Those that answer to a name of HCCL_ALGO, by full name. Set by resolve.
+  std::vector<const plugin::Algorithm*> wishable;
 };
 
 Policy Policy::load(const std::filesystem::path& file) {
@@ -394,30 +397,39 @@ const Settings& Policy::settings() const { return impl_->contents.settings; }
 const std::string& Policy::name() const { return impl_->name; }
 const std::string& Policy::digest() const { return impl_->digest; }
 
-std::vector<std::string> Policy::plugins() const {
+std::vector<std::string> Policy::plugins() const { return plugins({}); }
+
+std::vector<std::string> Policy::plugins(const HcclAlgo& wishes) const {
   std::set<std::string> names = {impl_->contents.settings.transport};
-  for (const Rule& rule : impl_->contents.rules)
-    names.insert(rule.use.substr(0, rule.use.find('.')));
+  const auto add = [&](const std::string& algorithm) {
+    names.insert(algorithm.substr(0, algorithm.find('.')));
+  };
+  for (const Rule& rule : impl_->contents.rules) add(rule.use);
+  for (const plugin::Algorithm* each : impl_->wishable) {
+    const Wish wish = wishes.level0(operation_name(each->table.op));
+    if (each->table.hccl_algo == wish.name) add(each->name);
+  }
   return {names.begin(), names.end()};
+}
+
+bool Policy::answers_to(std::string_view hccl_algo) const {
+  return std::any_of(
+      impl_->wishable.begin(), impl_->wishable.end(),
+      [&](const plugin::Algorithm* each) { return each->table.hccl_algo == hccl_algo; });
 }
 
 void Policy::resolve(const plugin::Registry& registry) {
   for (Rule& rule : impl_->contents.rules) config::resolve(rule, registry, impl_->name);
+  impl_->wishable.clear();
+  for (const plugin::Algorithm& each : registry.algorithms()) {
+    if (each.table.hccl_algo != nullptr) impl_->wishable.push_back(&each);
+  }
+  std::sort(impl_->wishable.begin(), impl_->wishable.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
 }
 
 Choice Policy::choose(const Query& query) const {
-  std::string reasons;
-  for (const Rule& rule : impl_->contents.rules) {
-    if (!matches(rule, query)) continue;
-    const std::string source = impl_->name + ':' + std::to_string(rule.place.line);
-    const std::string reason = rule.algorithm == nullptr ? "is not resolved" : why_not(rule, query);
-    if (reason.empty()) return {rule.algorithm, rule.values, source};
-    reasons.append("; ").append(source).append(": ").append(rule.use).append(" ").append(reason);
-  }
-  throw Error(HCCL_E_NOT_SUPPORT, "no rule of the policy " + impl_->name + " can serve " +
-                                      std::string(operation_name(query.op)) + " of " +
-                                      std::to_string(query.bytes) + " bytes with " +
-                                      std::to_string(query.ranks) + " ranks" + reasons);
+  return config::choose({impl_->name, impl_->contents.rules, impl_->wishable}, query);
 }
 
 }  // namespace weft::config

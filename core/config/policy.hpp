@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/hccl_algo.hpp"
+
 namespace weft::plugin {
 class Registry;
 struct Algorithm;
@@ -28,13 +30,16 @@ struct Query {
   int32_t type = 0;        // HcclDataType; ignored for barrier
   int32_t reduce_op = -1;  // HcclReduceOp, -1 where there is none
   bool deterministic =
-      false;  // only algorithms that declare WEFT_ALGORITHM_RANK_ORDER may serve a reduction
+      false;       // only algorithms that declare WEFT_ALGORITHM_RANK_ORDER may serve a reduction
+  Wish wish = {};  // of HCCL_ALGO or hcclAlgo, for this operation
 };
 
 struct Choice {
   const plugin::Algorithm* algorithm = nullptr;
   std::vector<int64_t> params;  // in declared order, defaults filled in
-  std::string source;           // "/etc/weft/policy.toml:12"
+  // "/etc/weft/policy.toml:12", or "HCCL_ALGO level0:ring" for a wish. One that cannot be fulfilled
+  // stands behind the rule, with the reason.
+  std::string source;
 };
 
 struct Settings {
@@ -71,14 +76,21 @@ class Policy {
   /// Names of the plugins that the rules and [transport] use, sorted.
   [[nodiscard]] std::vector<std::string> plugins() const;
 
+  /// The same, and the plugins whose algorithms may be chosen for the wishes. After resolve.
+  [[nodiscard]] std::vector<std::string> plugins(const HcclAlgo& wishes) const;
+  /// Some loaded algorithm answers to this name of HCCL_ALGO. After resolve.
+  [[nodiscard]] bool answers_to(std::string_view hccl_algo) const;
+
   /// Ties the rules to loaded algorithms. Throws Error (HCCL_E_NOT_FOUND) with file:line:column,
   /// the rule and the nearest known name if one is missing (and why its plugin was refused, if it
   /// was); HCCL_E_PARA for an algorithm of another operation, an unknown parameter or a value out
   /// of range.
   void resolve(const plugin::Registry& registry);
 
-  /// First rule that matches and whose algorithm can serve the query. Throws Error
-  /// (HCCL_E_NOT_SUPPORT) that lists each candidate and why it cannot.
+  /// Without a wish: the first rule that matches and whose algorithm can serve the query. With one:
+  /// the first such rule whose algorithm answers to the wish; else the first loaded algorithm, by
+  /// name, that answers to it and can serve; else as without. Throws Error (HCCL_E_NOT_SUPPORT)
+  /// that lists each candidate and why it cannot.
   [[nodiscard]] Choice choose(const Query& query) const;
 
  private:

@@ -55,12 +55,9 @@ std::string refusals(const plugin::Registry& registry, std::string_view plugin) 
 
 std::vector<int64_t> ordered_values(const Rule& rule, const std::string& file) {
   const std::vector<plugin::Param>& declared = rule.algorithm->params;
-  std::vector<int64_t> values;
+  std::vector<int64_t> values = default_values(*rule.algorithm);
   std::vector<std::string_view> names;
-  for (const plugin::Param& each : declared) {
-    values.push_back(each.def);
-    names.emplace_back(each.name);
-  }
+  for (const plugin::Param& each : declared) names.emplace_back(each.name);
   for (const RuleParam& given : rule.params) {
     const auto found = std::find(names.begin(), names.end(), given.name);
     if (found == names.end()) {
@@ -161,8 +158,14 @@ void resolve(Rule& rule, const plugin::Registry& registry, const std::string& fi
   rule.values = ordered_values(rule, file);
 }
 
-std::string why_not(const Rule& rule, const Query& query) {
-  const weft_algorithm& table = rule.algorithm->table;
+std::vector<int64_t> default_values(const plugin::Algorithm& algorithm) {
+  std::vector<int64_t> values;
+  for (const plugin::Param& each : algorithm.params) values.push_back(each.def);
+  return values;
+}
+
+std::string why_not(const plugin::Algorithm& algorithm, const Query& query) {
+  const weft_algorithm& table = algorithm.table;
   if (query.ranks < table.min_ranks) {
     return "needs at least " + std::to_string(table.min_ranks) + " ranks";
   }

@@ -50,9 +50,11 @@ void check_complete(std::span<const Rule> rules, const std::string& file);
 /// Finds the algorithm and orders the parameters; see Policy::resolve.
 void resolve(Rule& rule, const plugin::Registry& registry, const std::string& file);
 
-/// Why the algorithm of a resolved rule cannot serve a query that the rule matches; empty if it
-/// can.
-[[nodiscard]] std::string why_not(const Rule& rule, const Query& query);
+/// Of the parameters, in declared order.
+[[nodiscard]] std::vector<int64_t> default_values(const plugin::Algorithm& algorithm);
+
+/// Why an algorithm cannot serve a query of its operation; empty if it can.
+[[nodiscard]] std::string why_not(const plugin::Algorithm& algorithm, const Query& query);
 
 /// The meaning of the rules as text: equal for two lists that always choose alike for the same
 /// reasons, apart from places. Rules of different operations do not depend on each other's order.

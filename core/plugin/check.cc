@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hccl_algo_names.hpp"
 #include "base/log.hpp"
 #include "base/op_names.hpp"
 #include "plugin/table.hpp"
@@ -27,6 +28,7 @@ constexpr std::array kTransportEntries = {
     WEFT_ENTRY(weft_transport, open),          WEFT_ENTRY(weft_transport, get_device),
     WEFT_ENTRY(weft_transport, set_device),    WEFT_ENTRY(weft_transport, reset_device),
     WEFT_ENTRY(weft_transport, endpoint_open), WEFT_ENTRY(weft_transport, endpoint_close),
+    WEFT_ENTRY(weft_transport, enter),         WEFT_ENTRY(weft_transport, leave),
     WEFT_ENTRY(weft_transport, allocate),      WEFT_ENTRY(weft_transport, release),
     WEFT_ENTRY(weft_transport, describe),      WEFT_ENTRY(weft_transport, connect),
     WEFT_ENTRY(weft_transport, submit),        WEFT_ENTRY(weft_transport, synchronize),
@@ -45,6 +47,17 @@ void check_name(const char* name, bool dash, const std::string& what) {
   if (name != nullptr && is_name(name, dash)) return;
   throw Refusal(what + " has the name \"" + (name == nullptr ? "" : name) +
                 "\": names are made of a-z, 0-9" + (dash ? ", _ and -" : " and _"));
+}
+
+// What HCCL_ALGO cannot name would never be chosen by it.
+void check_hccl_algo(const char* name, const std::string& what) {
+  if (name == nullptr) return;
+  if (std::find(kHcclAlgoNames.begin(), kHcclAlgoNames.end(), name) != kHcclAlgoNames.end()) return;
+  std::string known;
+  for (const std::string_view each : kHcclAlgoNames) {
+    known.append(known.empty() ? "" : ", ").append(each);
+  }
+  throw Refusal(what + " has the hccl_algo \"" + name + "\"; HCCL_ALGO knows " + known);
 }
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
@@ -103,6 +116,7 @@ Algorithm check_algorithm(const weft_algorithm& theirs, const char* plugin, uint
     throw Refusal(what + " has max_ranks " + std::to_string(ours.table.max_ranks) +
                   ", less than its min_ranks " + std::to_string(ours.table.min_ranks));
   }
+  check_hccl_algo(ours.table.hccl_algo, what);
   ours.params = check_params(ours.table, ours.name);
   return ours;
 }

@@ -23,7 +23,7 @@ static void all_gather_v(const weft::Problem& p, weft::Schedule& s) { all_gather
 
 WEFT_ALGORITHM(all_gather, .name = "all_gather",
                .summary = "everybody reads all inputs; 2 rounds, one pass",
-               .op = WEFT_OP_ALL_GATHER);
+               .op = WEFT_OP_ALL_GATHER, .hccl_algo = "fullmesh");
 WEFT_ALGORITHM(all_gather_v, .name = "all_gather_v",
                .summary = "everybody reads all inputs; 2 rounds, one pass",
-               .op = WEFT_OP_ALL_GATHER_V);
+               .op = WEFT_OP_ALL_GATHER_V, .hccl_algo = "fullmesh");

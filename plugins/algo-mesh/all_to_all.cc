@@ -24,7 +24,7 @@ static void all_to_all_v(const weft::Problem& p, weft::Schedule& s) { all_to_all
 
 WEFT_ALGORITHM(all_to_all, .name = "all_to_all",
                .summary = "everybody reads its block of all inputs; 2 rounds, one pass",
-               .op = WEFT_OP_ALL_TO_ALL);
+               .op = WEFT_OP_ALL_TO_ALL, .hccl_algo = "fullmesh");
 WEFT_ALGORITHM(all_to_all_v, .name = "all_to_all_v",
                .summary = "everybody reads its block of all inputs; 2 rounds, one pass",
-               .op = WEFT_OP_ALL_TO_ALL_V);
+               .op = WEFT_OP_ALL_TO_ALL_V, .hccl_algo = "fullmesh");

@@ -18,4 +18,4 @@ static void broadcast(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(broadcast, .name = "broadcast",
                .summary = "all read from the root at once; 2 rounds, S read by a rank",
-               .op = WEFT_OP_BROADCAST);
+               .op = WEFT_OP_BROADCAST, .hccl_algo = "fullmesh");

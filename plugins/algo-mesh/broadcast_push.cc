@@ -21,4 +21,5 @@ static void broadcast_push(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(broadcast_push, .name = "broadcast_push",
                .summary = "the root writes to all others; 2 rounds, for short vectors",
-               .op = WEFT_OP_BROADCAST, .flags = WEFT_ALGORITHM_REMOTE_WRITE);
+               .op = WEFT_OP_BROADCAST, .flags = WEFT_ALGORITHM_REMOTE_WRITE,
+               .hccl_algo = "fullmesh");

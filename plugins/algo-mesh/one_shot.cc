@@ -26,4 +26,5 @@ static void one_shot(const weft::Problem& p, weft::Schedule& s) {
 WEFT_ALGORITHM(one_shot, .name = "one_shot",
                .summary = "all to all, then everybody sums everything; 1 round, (n-1) S sent",
                .op = WEFT_OP_ALL_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE);
+               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE,
+               .hccl_algo = "fullmesh");

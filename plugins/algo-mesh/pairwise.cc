@@ -28,7 +28,7 @@ static void pairwise_v(const weft::Problem& p, weft::Schedule& s) { pairwise(p, 
 
 WEFT_ALGORITHM(pairwise, .name = "pairwise",
                .summary = "in step k to rank r+k, from rank r-k; n-1 steps",
-               .op = WEFT_OP_ALL_TO_ALL);
+               .op = WEFT_OP_ALL_TO_ALL, .hccl_algo = "pairwise");
 WEFT_ALGORITHM(pairwise_v, .name = "pairwise_v",
                .summary = "in step k to rank r+k, from rank r-k; n-1 steps",
-               .op = WEFT_OP_ALL_TO_ALL_V);
+               .op = WEFT_OP_ALL_TO_ALL_V, .hccl_algo = "pairwise");

@@ -20,4 +20,5 @@ static void reduce(const weft::Problem& p, weft::Schedule& s) {
 WEFT_ALGORITHM(reduce, .name = "reduce",
                .summary = "rank r sums piece r of all inputs for the root; 2 rounds, one pass",
                .op = WEFT_OP_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE);
+               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE,
+               .hccl_algo = "fullmesh");

@@ -24,4 +24,5 @@ static void reduce_flat(const weft::Problem& p, weft::Schedule& s) {
 WEFT_ALGORITHM(reduce_flat, .name = "reduce_flat",
                .summary = "all send to the root, which sums; 1 round, for short vectors",
                .op = WEFT_OP_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE);
+               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE,
+               .hccl_algo = "fullmesh");

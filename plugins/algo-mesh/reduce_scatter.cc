@@ -18,7 +18,9 @@ static void reduce_scatter_v(const weft::Problem& p, weft::Schedule& s) { reduce
 
 WEFT_ALGORITHM(reduce_scatter, .name = "reduce_scatter",
                .summary = "everybody sums its block of all inputs; 2 rounds, one pass",
-               .op = WEFT_OP_REDUCE_SCATTER, .flags = WEFT_ALGORITHM_RANK_ORDER);
+               .op = WEFT_OP_REDUCE_SCATTER, .flags = WEFT_ALGORITHM_RANK_ORDER,
+               .hccl_algo = "fullmesh");
 WEFT_ALGORITHM(reduce_scatter_v, .name = "reduce_scatter_v",
                .summary = "everybody sums its block of all inputs; 2 rounds, one pass",
-               .op = WEFT_OP_REDUCE_SCATTER_V, .flags = WEFT_ALGORITHM_RANK_ORDER);
+               .op = WEFT_OP_REDUCE_SCATTER_V, .flags = WEFT_ALGORITHM_RANK_ORDER,
+               .hccl_algo = "fullmesh");

@@ -22,4 +22,4 @@ static void scatter(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(scatter, .name = "scatter",
                .summary = "everybody reads its block from the root; 2 rounds, one pass",
-               .op = WEFT_OP_SCATTER);
+               .op = WEFT_OP_SCATTER, .hccl_algo = "fullmesh");

@@ -22,4 +22,5 @@ static void scatter_push(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(scatter_push, .name = "scatter_push",
                .summary = "the root sends every rank its block; 1 round, for short blocks",
-               .op = WEFT_OP_SCATTER, .flags = WEFT_ALGORITHM_REMOTE_WRITE);
+               .op = WEFT_OP_SCATTER, .flags = WEFT_ALGORITHM_REMOTE_WRITE,
+               .hccl_algo = "fullmesh");

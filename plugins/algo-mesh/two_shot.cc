@@ -23,4 +23,5 @@ static void two_shot(const weft::Problem& p, weft::Schedule& s) {
 WEFT_ALGORITHM(two_shot, .name = "two_shot",
                .summary = "rank r sums piece r of all inputs into all outputs; 2 rounds, one pass",
                .op = WEFT_OP_ALL_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE);
+               .flags = WEFT_ALGORITHM_RANK_ORDER | WEFT_ALGORITHM_REMOTE_WRITE,
+               .hccl_algo = "fullmesh");

@@ -28,6 +28,8 @@ static void all_gather(const weft::Problem& p, weft::Schedule& s) {
 static void all_gather_v(const weft::Problem& p, weft::Schedule& s) { all_gather(p, s); }
 
 WEFT_ALGORITHM(all_gather, .name = "all_gather",
-               .summary = "blocks travel around a ring; n-1 steps", .op = WEFT_OP_ALL_GATHER);
+               .summary = "blocks travel around a ring; n-1 steps", .op = WEFT_OP_ALL_GATHER,
+               .hccl_algo = "ring");
 WEFT_ALGORITHM(all_gather_v, .name = "all_gather_v",
-               .summary = "blocks travel around a ring; n-1 steps", .op = WEFT_OP_ALL_GATHER_V);
+               .summary = "blocks travel around a ring; n-1 steps", .op = WEFT_OP_ALL_GATHER_V,
+               .hccl_algo = "ring");

@@ -37,4 +37,4 @@ static void all_reduce(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(all_reduce, .name = "all_reduce",
                .summary = "reduce-scatter, then all-gather, around a ring; 2(n-1) steps",
-               .op = WEFT_OP_ALL_REDUCE);
+               .op = WEFT_OP_ALL_REDUCE, .hccl_algo = "ring");

@@ -32,4 +32,5 @@ static void broadcast(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(broadcast, .name = "broadcast",
                .summary = "pieces travel down a chain; n-1 + pieces-1 steps",
-               .op = WEFT_OP_BROADCAST, .flags = WEFT_ALGORITHM_REMOTE_WRITE, .params = kParams);
+               .op = WEFT_OP_BROADCAST, .flags = WEFT_ALGORITHM_REMOTE_WRITE, .params = kParams,
+               .hccl_algo = "ring");

@@ -34,7 +34,7 @@ static void reduce_scatter_v(const weft::Problem& p, weft::Schedule& s) { reduce
 
 WEFT_ALGORITHM(reduce_scatter, .name = "reduce_scatter",
                .summary = "partial sums travel around a ring; n-1 steps",
-               .op = WEFT_OP_REDUCE_SCATTER);
+               .op = WEFT_OP_REDUCE_SCATTER, .hccl_algo = "ring");
 WEFT_ALGORITHM(reduce_scatter_v, .name = "reduce_scatter_v",
                .summary = "partial sums travel around a ring; n-1 steps",
-               .op = WEFT_OP_REDUCE_SCATTER_V);
+               .op = WEFT_OP_REDUCE_SCATTER_V, .hccl_algo = "ring");

@@ -29,4 +29,4 @@ static void hd_all_gather(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(hd_all_gather, .name = "hd_all_gather",
                .summary = "recursive doubling; log2 n + 1 rounds, + 1 if n is no power of two",
-               .op = WEFT_OP_ALL_GATHER);
+               .op = WEFT_OP_ALL_GATHER, .hccl_algo = "H-D_R");

@@ -27,4 +27,5 @@ static void hd_all_reduce(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(hd_all_reduce, .name = "hd_all_reduce",
                .summary = "recursive halving, then doubling; 2 log2 n rounds",
-               .op = WEFT_OP_ALL_REDUCE, .flags = WEFT_ALGORITHM_REMOTE_WRITE);
+               .op = WEFT_OP_ALL_REDUCE, .flags = WEFT_ALGORITHM_REMOTE_WRITE,
+               .hccl_algo = "H-D_R");

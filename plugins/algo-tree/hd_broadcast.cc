@@ -25,4 +25,4 @@ static void hd_broadcast(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(hd_broadcast, .name = "hd_broadcast",
                .summary = "binomial tree; log2 n rounds, for short vectors",
-               .op = WEFT_OP_BROADCAST, .flags = WEFT_ALGORITHM_REMOTE_WRITE);
+               .op = WEFT_OP_BROADCAST, .flags = WEFT_ALGORITHM_REMOTE_WRITE, .hccl_algo = "H-D_R");

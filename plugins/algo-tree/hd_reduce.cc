@@ -17,4 +17,4 @@ static void hd_reduce(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(hd_reduce, .name = "hd_reduce",
                .summary = "recursive halving, then the root gathers; 2 log2 n + 1 rounds",
-               .op = WEFT_OP_REDUCE);
+               .op = WEFT_OP_REDUCE, .hccl_algo = "H-D_R");

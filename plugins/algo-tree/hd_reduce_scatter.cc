@@ -26,4 +26,4 @@ static void hd_reduce_scatter(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(hd_reduce_scatter, .name = "hd_reduce_scatter",
                .summary = "recursive halving; log2 n + 1 rounds", .op = WEFT_OP_REDUCE_SCATTER,
-               .flags = WEFT_ALGORITHM_REMOTE_WRITE);
+               .flags = WEFT_ALGORITHM_REMOTE_WRITE, .hccl_algo = "H-D_R");

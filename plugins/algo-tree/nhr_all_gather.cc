@@ -18,6 +18,8 @@ static void nhr_all_gather(const weft::Problem& p, weft::Schedule& s) {
 static void nhr_all_gather_v(const weft::Problem& p, weft::Schedule& s) { nhr_all_gather(p, s); }
 
 WEFT_ALGORITHM(nhr_all_gather, .name = "nhr_all_gather",
-               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_ALL_GATHER);
+               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_ALL_GATHER,
+               .hccl_algo = "NHR");
 WEFT_ALGORITHM(nhr_all_gather_v, .name = "nhr_all_gather_v",
-               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_ALL_GATHER_V);
+               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_ALL_GATHER_V,
+               .hccl_algo = "NHR");

@@ -27,4 +27,4 @@ static void nhr_all_reduce(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(nhr_all_reduce, .name = "nhr_all_reduce",
                .summary = "NHR reduce-scatter, then all-gather; 2 log2 n rounds for any n",
-               .op = WEFT_OP_ALL_REDUCE, .flags = WEFT_ALGORITHM_REMOTE_WRITE);
+               .op = WEFT_OP_ALL_REDUCE, .flags = WEFT_ALGORITHM_REMOTE_WRITE, .hccl_algo = "NHR");

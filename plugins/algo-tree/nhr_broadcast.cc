@@ -30,4 +30,4 @@ static void nhr_broadcast(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(nhr_broadcast, .name = "nhr_broadcast",
                .summary = "scatter down a tree, then NHR all-gather; 2 log2 n + 1 rounds",
-               .op = WEFT_OP_BROADCAST);
+               .op = WEFT_OP_BROADCAST, .hccl_algo = "NHR");

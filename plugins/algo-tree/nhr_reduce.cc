@@ -15,4 +15,4 @@ static void nhr_reduce(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(nhr_reduce, .name = "nhr_reduce",
                .summary = "NHR reduce-scatter, then the root gathers; 2 log2 n + 1 rounds",
-               .op = WEFT_OP_REDUCE);
+               .op = WEFT_OP_REDUCE, .hccl_algo = "NHR");

@@ -25,6 +25,8 @@ static void nhr_reduce_scatter_v(const weft::Problem& p, weft::Schedule& s) {
 }
 
 WEFT_ALGORITHM(nhr_reduce_scatter, .name = "nhr_reduce_scatter",
-               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_REDUCE_SCATTER);
+               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_REDUCE_SCATTER,
+               .hccl_algo = "NHR");
 WEFT_ALGORITHM(nhr_reduce_scatter_v, .name = "nhr_reduce_scatter_v",
-               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_REDUCE_SCATTER_V);
+               .summary = "NHR; log2 n + 1 rounds for any n", .op = WEFT_OP_REDUCE_SCATTER_V,
+               .hccl_algo = "NHR");

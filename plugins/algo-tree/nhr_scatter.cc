@@ -32,4 +32,4 @@ static void nhr_scatter(const weft::Problem& p, weft::Schedule& s) {
 
 WEFT_ALGORITHM(nhr_scatter, .name = "nhr_scatter",
                .summary = "blocks go down a binomial tree; log2 n rounds", .op = WEFT_OP_SCATTER,
-               .flags = WEFT_ALGORITHM_REMOTE_WRITE);
+               .flags = WEFT_ALGORITHM_REMOTE_WRITE, .hccl_algo = "NHR");

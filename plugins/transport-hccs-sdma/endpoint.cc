@@ -226,6 +226,18 @@ int32_t submit(void* raw, void* stream, weft_task* task) {
   });
 }
 
+int32_t enter(void* raw, void** previous) {
+  const Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+  if (aclrtGetCurrentContext(previous) != ACL_SUCCESS) *previous = nullptr;  // there is none
+  return set_device(endpoint.context, endpoint.params.device);
+}
+
+void leave(void* raw, void* previous) {
+  const Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+  aclrtResetDevice(endpoint.params.device);
+  if (previous != nullptr) aclrtSetCurrentContext(previous);
+}
+
 int32_t synchronize(void* raw, void* stream) {
   const aclError error = aclrtSynchronizeStream(stream);
   if (error == ACL_SUCCESS) return WEFT_OK;
@@ -257,6 +269,8 @@ weft_transport direct_engine() noexcept {
   table.reset_device = reset_device;
   table.endpoint_open = endpoint_open;
   table.endpoint_close = endpoint_close;
+  table.enter = enter;
+  table.leave = leave;
   table.allocate = allocate;
   table.release = release;
   table.describe = describe;

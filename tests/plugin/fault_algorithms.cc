@@ -70,6 +70,9 @@
 #ifndef FAULT_EMIT
 #define FAULT_EMIT &emit
 #endif
+#ifndef FAULT_HCCL_ALGO
+#define FAULT_HCCL_ALGO "NHR"
+#endif
 
 // A later minor: every struct has a field that nobody here has heard of.
 #ifdef FAULT_NEWER_MINOR
@@ -125,10 +128,10 @@ constinit const Parameter params[] = {
 constinit const Algorithm first = {{head(FAULT_ALGORITHM_SIZE, FAULT_ALGORITHM_MAJOR),
                                     FAULT_ALGORITHM_NAME, "the first", FAULT_OP,
                                     WEFT_ALGORITHM_RANK_ORDER, FAULT_MIN_RANKS, FAULT_MAX_RANKS, 2,
-                                    kStride, &params[0].known, FAULT_EMIT}};
+                                    kStride, &params[0].known, FAULT_EMIT, FAULT_HCCL_ALGO}};
 [[maybe_unused]] constinit const Algorithm second = {{head(sizeof(second), WEFT_ABI_MAJOR), "two",
                                                       nullptr, kSecondOp, 0, 3, 4, 0, 0, nullptr,
-                                                      &emit}};
+                                                      &emit, nullptr}};
 
 [[maybe_unused]] const weft_algorithm* known(const Algorithm* algorithm) {
   return algorithm == nullptr ? nullptr : &algorithm->known;

@@ -77,6 +77,17 @@ static int32_t connect_peers(void* endpoint, const void* const* blobs, const uin
   return WEFT_E_UNAVAIL;
 }
 
+static int32_t enter(void* endpoint, void** previous) {
+  (void)endpoint;
+  (void)previous;
+  return WEFT_E_NOT_SUPPORT;
+}
+
+static void leave(void* endpoint, void* previous) {
+  (void)endpoint;
+  (void)previous;
+}
+
 static int32_t synchronize(void* endpoint, void* stream) {
   (void)endpoint;
   (void)stream;
@@ -127,6 +138,8 @@ static const weft_transport kTable = {
     set_device,
     endpoint_open,
     endpoint_close,
+    enter,
+    leave,
     allocate,
     release,
     describe,

@@ -164,5 +164,89 @@ TEST_F(PolicyChoice, KnowsEveryParameterAndItsLimits) {
                with(rule("toy.fast", kSmall + "\nparams = { pieces = 1 }")));
 }
 
+Query wishing(Query query, std::string_view name) {
+  query.wish = {name, "HCCL_ALGO"};
+  return query;
+}
+
+TEST_F(PolicyChoice, OfAWishIsTheFirstRuleThatAnswersToIt) {
+  const Policy policy =
+      resolved(with(rule("toy.fast", kSmall) + rule("toy.pair",
+                                                    "when = { bytes = \"..64KiB\" }\n"
+                                                    "params = { pieces = 8 }")));
+  const Choice choice = policy.choose(wishing(all_reduce(8, 2), "NHR"));
+  EXPECT_EQ(choice.algorithm->name, "toy.pair");
+  EXPECT_EQ(choice.params, (std::vector<int64_t>{8, 0}));
+  EXPECT_EQ(choice.source, "HCCL_ALGO level0:NHR");
+  EXPECT_EQ(policy.choose(wishing(all_reduce(8, 2), "fullmesh")).algorithm->name, "toy.all_reduce");
+}
+
+TEST_F(PolicyChoice, OfAWishMayBeAnAlgorithmThatNoRuleNames) {
+  const Policy policy = resolved(with(rule("toy.pair", kSmall + "\nparams = { pieces = 8 }")));
+  const Choice ring = policy.choose(wishing(all_reduce(8, 3), "ring"));
+  EXPECT_EQ(ring.algorithm->name, "toy.fast");
+  EXPECT_EQ(ring.source, "HCCL_ALGO level0:ring");
+  // Of those that can serve; the rule for small calls does not match, so its parameters do not
+  // hold.
+  EXPECT_EQ(policy.choose(wishing(all_reduce(8, 8), "NHR")).algorithm->name, "toy.many");
+  const Choice pair = policy.choose(wishing(all_reduce(1 << 20, 2), "NHR"));
+  EXPECT_EQ(pair.algorithm->name, "toy.pair");
+  EXPECT_EQ(pair.params, (std::vector<int64_t>{2, 0}));
+}
+
+TEST_F(PolicyChoice, OfAWishTakesAlgorithmsThatNoRuleNamesInOrderOfTheirNames) {
+  std::string text = with("");
+  const std::string use = "toy.all_reduce";
+  text.replace(text.find(use), use.size(), "toy.fast");
+  const Choice choice = resolved(text).choose(wishing(all_reduce(8, 2), "fullmesh"));
+  EXPECT_EQ(choice.algorithm->name, "toy.again");
+}
+
+TEST_F(PolicyChoice, OfAWishThatNothingAnswersToIsThePolicys) {
+  const Policy policy = resolved(with(""));
+  const Choice nobody = policy.choose(wishing(all_reduce(8, 2), "AHC"));
+  EXPECT_EQ(nobody.algorithm->name, "toy.all_reduce");
+  EXPECT_EQ(nobody.source, "p.toml:3 (HCCL_ALGO level0:AHC: no such algorithm for all_reduce)");
+  Query query = wishing(all_reduce(8, 2), "ring");
+  query.op = WEFT_OP_BROADCAST;
+  EXPECT_EQ(policy.choose(query).source,
+            "p.toml:6 (HCCL_ALGO level0:ring: no such algorithm for broadcast)");
+}
+
+TEST_F(PolicyChoice, OfAWishThatCannotBeServedIsThePolicysWithTheReason) {
+  const Policy policy = resolved(with(rule("toy.pair", kSmall)));
+  const Choice ranks = policy.choose(wishing(all_reduce(8, 5), "NHR"));
+  EXPECT_EQ(ranks.algorithm->name, "toy.all_reduce");
+  EXPECT_EQ(ranks.source, "p.toml:7 (HCCL_ALGO level0:NHR: toy.many needs at least 8 ranks)");
+  const Choice order = policy.choose(wishing(all_reduce(8, 5, true), "ring"));
+  EXPECT_EQ(order.algorithm->name, "toy.all_reduce");
+  EXPECT_EQ(order.source,
+            "p.toml:7 (HCCL_ALGO level0:ring: toy.fast does not sum in rank order, and a "
+            "deterministic result is asked for)");
+  // One that does sum in rank order is still taken.
+  EXPECT_EQ(policy.choose(wishing(all_reduce(8, 5, true), "fullmesh")).source,
+            "HCCL_ALGO level0:fullmesh");
+}
+
+TEST_F(PolicyChoice, KnowsWhichNamesOfHcclAlgoAreAnsweredTo) {
+  const Policy policy = resolved(with(""));
+  for (const char* name : {"ring", "fullmesh", "NHR"}) EXPECT_TRUE(policy.answers_to(name)) << name;
+  for (const char* name : {"NB", "AHC", "Ring", ""}) EXPECT_FALSE(policy.answers_to(name)) << name;
+}
+
+TEST_F(PolicyChoice, CountsThePluginsThatAWishMayUse) {
+  registry_.load(kFolder + "fault_none.so");  // fault.one answers to NHR, for all_reduce
+  const Policy policy = resolved(with(""));
+  const auto plugins = [&](const char* text) {
+    return policy.plugins(parse_hccl_algo(text, HcclAlgoSource::kVariable));
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(plugins("level0:NHR"), (Names{"fault", "hccs-sdma", "toy"}));
+  EXPECT_EQ(plugins("allreduce=level0:NHR"), (Names{"fault", "hccs-sdma", "toy"}));
+  for (const char* text : {"", "level0:NA", "level0:ring", "broadcast=level0:NHR"}) {
+    EXPECT_EQ(plugins(text), policy.plugins()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace weft::config

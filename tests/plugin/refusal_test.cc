@@ -76,6 +76,8 @@ const Fault kFaults[] = {
     {"param_list", "algorithm fault.one has a malformed list of parameters: 2 of 8 bytes each"},
     {"param_name", "parameter 0 of algorithm fault.one has the name \"\""},
     {"param_limits", "(depth) has the default 9 outside its limits 1..8"},
+    {"hccl_algo", "algorithm fault.one has the hccl_algo \"Ring\"; HCCL_ALGO knows ring, pipeline"},
+    {"hccl_algo_none", "algorithm fault.one has the hccl_algo \"NA\"; HCCL_ALGO knows ring"},
     {"unresolved", "undefined symbol: defined_nowhere"},
     {"transport_null_entry", "the table of the transport lacks the required entry \"reduce\""},
     {"transport_short", "the table of the transport lacks the required entry \"reduces\""},

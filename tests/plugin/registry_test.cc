@@ -55,6 +55,7 @@ TEST(Registry, CopiesAlgorithmsWithTheirParameters) {
   const Algorithm* one = registry.find_algorithm("fault.one");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->summary, "the first");
+  EXPECT_STREQ(one->table.hccl_algo, "NHR");
   EXPECT_EQ(one->table.op, uint32_t{WEFT_OP_ALL_REDUCE});
   EXPECT_EQ(one->table.flags, uint32_t{WEFT_ALGORITHM_RANK_ORDER});
   ASSERT_EQ(one->params.size(), 2U);
@@ -88,6 +89,15 @@ TEST(Registry, UsesAPluginOfALaterMinor) {
   ASSERT_EQ(one->params.size(), 2U);  // its parameters are longer than ours
   EXPECT_EQ(one->params[1].name, "width");
   EXPECT_EQ(one->params[1].def, -3);
+}
+
+TEST(Registry, UsesAnAlgorithmThatEndsBeforeTheOptionalFields) {
+  Registry registry;
+  registry.load(kFolder / "fault_before_hccl_algo.so");
+  EXPECT_EQ(registry.plugins().front().refusal, "");
+  const Algorithm* one = registry.find_algorithm("fault.one");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->table.hccl_algo, nullptr);
 }
 
 TEST(Registry, UsesATransportWrittenInC) {

@@ -27,7 +27,8 @@ static constinit const weft_algorithm raw = {WEFT_HEAD(weft_algorithm),
                                              0,
                                              0,
                                              nullptr,
-                                             &emit_raw};
+                                             &emit_raw,
+                                             nullptr};
 
 WEFT_PLUGIN("thrower", "1.0.0", "throws", WEFT_USE(error), WEFT_USE(memory), WEFT_USE(number),
             &raw);

@@ -29,16 +29,19 @@ constexpr auto& scatter = named<10>;
 constexpr auto& all_gather_v = named<11>;
 constexpr auto& reduce_scatter_v = named<12>;
 constexpr auto& all_to_all_v = named<13>;
+constexpr auto& again = named<14>;
 
 }  // namespace
 
 WEFT_ALGORITHM(all_reduce, .name = "all_reduce", .summary = "any", .op = WEFT_OP_ALL_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER);
-WEFT_ALGORITHM(fast, .name = "fast", .summary = "not in rank order", .op = WEFT_OP_ALL_REDUCE);
+               .flags = WEFT_ALGORITHM_RANK_ORDER, .hccl_algo = "fullmesh");
+WEFT_ALGORITHM(fast, .name = "fast", .summary = "not in rank order", .op = WEFT_OP_ALL_REDUCE,
+               .hccl_algo = "ring");
 WEFT_ALGORITHM(pair, .name = "pair", .summary = "two ranks", .op = WEFT_OP_ALL_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER, .max_ranks = 2, .params = kParams);
+               .flags = WEFT_ALGORITHM_RANK_ORDER, .max_ranks = 2, .params = kParams,
+               .hccl_algo = "NHR");
 WEFT_ALGORITHM(many, .name = "many", .summary = "at least 8", .op = WEFT_OP_ALL_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER, .min_ranks = 8);
+               .flags = WEFT_ALGORITHM_RANK_ORDER, .min_ranks = 8, .hccl_algo = "NHR");
 WEFT_ALGORITHM(broadcast, .name = "broadcast", .summary = "any", .op = WEFT_OP_BROADCAST);
 WEFT_ALGORITHM(all_gather, .name = "all_gather", .summary = "any", .op = WEFT_OP_ALL_GATHER);
 WEFT_ALGORITHM(reduce_scatter, .name = "reduce_scatter", .summary = "not in rank order",
@@ -51,8 +54,11 @@ WEFT_ALGORITHM(all_gather_v, .name = "all_gather_v", .summary = "any", .op = WEF
 WEFT_ALGORITHM(reduce_scatter_v, .name = "reduce_scatter_v", .summary = "any",
                .op = WEFT_OP_REDUCE_SCATTER_V);
 WEFT_ALGORITHM(all_to_all_v, .name = "all_to_all_v", .summary = "any", .op = WEFT_OP_ALL_TO_ALL_V);
+WEFT_ALGORITHM(again, .name = "again", .summary = "any", .op = WEFT_OP_ALL_REDUCE,
+               .flags = WEFT_ALGORITHM_RANK_ORDER, .hccl_algo = "fullmesh");
 
 WEFT_PLUGIN("toy", "1.0.0", "for tests", WEFT_USE(all_reduce), WEFT_USE(fast), WEFT_USE(pair),
             WEFT_USE(many), WEFT_USE(broadcast), WEFT_USE(all_gather), WEFT_USE(reduce_scatter),
             WEFT_USE(all_to_all), WEFT_USE(barrier), WEFT_USE(reduce), WEFT_USE(scatter),
-            WEFT_USE(all_gather_v), WEFT_USE(reduce_scatter_v), WEFT_USE(all_to_all_v));
+            WEFT_USE(all_gather_v), WEFT_USE(reduce_scatter_v), WEFT_USE(all_to_all_v),
+            WEFT_USE(again));

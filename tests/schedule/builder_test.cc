@@ -20,8 +20,8 @@ int32_t run_emit(const weft_problem*, const weft_builder* builder) { return (*g_
 
 /// Rank 1 of 4, by default in an all-reduce.
 Schedule build(const Emit& write, uint32_t op = WEFT_OP_ALL_REDUCE) {
-  const weft_algorithm algorithm{WEFT_HEAD(weft_algorithm), "it",    "",       op, 0, 2, 8, 0,
-                                 sizeof(weft_param),        nullptr, &run_emit};
+  const weft_algorithm algorithm{WEFT_HEAD(weft_algorithm), "it",    "",        op,     0, 2, 8, 0,
+                                 sizeof(weft_param),        nullptr, &run_emit, nullptr};
   g_emit = &write;
   return emit(algorithm, "test.it", {op, 4, 1, 0}, {});
 }
@@ -274,8 +274,8 @@ TEST(Builder, AsksOnlyQuestionsThatTheAlgorithmIsFor) {
   const Emit nothing = [](const weft_builder&) { return WEFT_OK; };
   g_emit = &nothing;
   const weft_algorithm algorithm{
-      WEFT_HEAD(weft_algorithm), "it",    "",       WEFT_OP_BARRIER, 0, 2, 8, 0,
-      sizeof(weft_param),        nullptr, &run_emit};
+      WEFT_HEAD(weft_algorithm), "it",    "",        WEFT_OP_BARRIER, 0, 2, 8, 0,
+      sizeof(weft_param),        nullptr, &run_emit, nullptr};
   const auto ask = [&](const Shape& shape, std::span<const int64_t> params) -> std::string {
     try {
       (void)emit(algorithm, "test.it", shape, params);

@@ -37,6 +37,11 @@ std::string_view op_column(const Spec& spec) {
   return is_reduction(spec.op) ? op_name(spec.reduce_op) : "-";
 }
 
+// "mesh.two_shot chosen by /etc/weft/policy.toml:12"
+std::string reason_of(const Row& row) {
+  return fmt::format("{} chosen by {}", row.algorithm, row.source);
+}
+
 // 10^9 bytes a second.
 double bandwidth(const Row& row) { return double(row.shape.bytes) / (row.median_us * 1e3); }
 
@@ -61,6 +66,9 @@ void Report::add(const Row& row) {
   rows_.push_back(row);
   wrong_ += row.wrong;
   if (json_) return;
+  if (rows_.size() < 2 || reason_of(row) != reason_of(*(rows_.end() - 2))) {
+    fmt::print("# {}\n", reason_of(row));
+  }
   fmt::print(
       "{:>10} {:>10} {:>7} {:>4}  {:<18} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}\n",
       row.shape.bytes, row.shape.count, type_column(spec_), op_column(spec_), row.algorithm,

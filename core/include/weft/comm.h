@@ -14,7 +14,7 @@ extern "C" {
 typedef struct weft_call_info {
   weft_head head;      /* fill with WEFT_HEAD(weft_call_info) before the call */
   char algorithm[64];  /* "mesh.two_shot"; "copy" for a single rank */
-  char source[256];    /* what chose it: "/etc/weft/policy.toml:12" */
+  char source[256];    /* what chose it: "/etc/weft/policy.toml:12", "HCCL_ALGO level0:ring" */
   uint32_t pieces;     /* the call was cut into so many pieces because Scratch is smaller */
   uint32_t staged_in;  /* 1: the input was copied into memory that peers can see first */
   uint32_t staged_out; /* 1: the output was copied out of such memory at the end */

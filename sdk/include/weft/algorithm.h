@@ -137,6 +137,9 @@ typedef struct weft_algorithm {
   /* Writes the schedule of problem->rank. Pure: same problem, same schedule. WEFT_OK or a code.
    * Does not throw (P8). */
   int32_t (*emit)(const weft_problem* problem, const weft_builder* builder);
+  /* The algorithm name in HCCL_ALGO that this one answers to: "ring", "pipeline", "fullmesh",
+   * "H-D_R", "pairwise", "NHR", "NHR_V1", "NB", "AHC" or "AHC_BROKE". Null: none. */
+  const char* hccl_algo;
 } weft_algorithm;
 
 /* Table of a plugin of kind WEFT_KIND_ALGORITHMS. */

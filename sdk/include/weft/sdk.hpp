@@ -222,6 +222,7 @@ struct Declaration {
   uint32_t min_ranks = 2;
   uint32_t max_ranks = 0;
   Params params = {};
+  const char* hccl_algo = nullptr;
 };
 
 namespace detail {
@@ -255,7 +256,8 @@ constexpr weft_algorithm declare(const Declaration& d) {
           d.params.count,
           sizeof(weft_param),
           d.params.data,
-          &emit<Fn>};
+          &emit<Fn>,
+          d.hccl_algo};
 }
 
 }  // namespace detail

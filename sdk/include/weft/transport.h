@@ -77,6 +77,11 @@ typedef struct weft_transport {
   /* Frees what the endpoint holds, its imports included. Peers may already be gone. */
   void (*endpoint_close)(void* endpoint);
 
+  /* Makes the endpoint's device current on the calling thread, so that its streams can be used;
+   * *previous takes what was current. / Makes `previous` current again, if there was one (pairs). */
+  int32_t (*enter)(void* endpoint, void** previous);
+  void (*leave)(void* endpoint, void* previous);
+
   /* Memory of this rank that peers can reach: not zeroed, aligned to 4096 bytes, taken up only as
    * it is touched. */
   int32_t (*allocate)(void* endpoint, uint64_t bytes, void** address);

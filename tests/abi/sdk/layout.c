@@ -94,6 +94,7 @@ static void print_algorithms(void) {
   MEMBER(weft_algorithm, param_stride);
   MEMBER(weft_algorithm, params);
   MEMBER(weft_algorithm, emit);
+  MEMBER(weft_algorithm, hccl_algo);
   STRUCT(weft_algorithms);
   MEMBER(weft_algorithms, head);
   MEMBER(weft_algorithms, count);
@@ -129,6 +130,8 @@ static void print_transport(void) {
   MEMBER(weft_transport, reset_device);
   MEMBER(weft_transport, endpoint_open);
   MEMBER(weft_transport, endpoint_close);
+  MEMBER(weft_transport, enter);
+  MEMBER(weft_transport, leave);
   MEMBER(weft_transport, allocate);
   MEMBER(weft_transport, release);
   MEMBER(weft_transport, describe);

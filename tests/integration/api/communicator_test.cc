@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -67,18 +68,20 @@ TEST(Init, NeedsACurrentDeviceBeforeAnythingElse) {
 }
 
 TEST(InitRootInfo, BadEnvironmentVariablesAreNamed) {
-  GroupOptions options;
-  const auto body = [](Rank&) {
+  run_alone([](Rank&) {
     HcclComm comm = nullptr;
     const HcclRootInfo root = new_root();
+    HcclRootInfo unused;
     const HcclCommConfig config = fresh_config();
+    setenv("HCCL_BUFFSIZE", "0", 1);
+    refused(HcclGetRootInfo(&unused), HCCL_E_PARA, {"HCCL_BUFFSIZE", "\"0\""});
     refused(HcclCommInitRootInfo(1, nullptr, 0, &comm), HCCL_E_PTR, {"rootInfo"});
     refused(HcclCommInitRootInfo(1, &root, 0, &comm), HCCL_E_PARA, {"HCCL_BUFFSIZE", "\"0\""});
     refused(HcclCommInitRootInfoConfig(1, &root, 0, &config, &comm), HCCL_E_PARA,
             {"HCCL_BUFFSIZE"});
-  };
-  options.environment["HCCL_BUFFSIZE"] = "0";
-  run_alone(body, options);
+    int32_t device = 0;
+    refused(HcclCommInitAll(1, &device, &comm), HCCL_E_PARA, {"HCCL_BUFFSIZE"});
+  });
 }
 
 TEST(Queries, CheckTheirArguments) {

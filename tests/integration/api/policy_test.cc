@@ -218,9 +218,9 @@ TEST(Plugins, APolicyThatNamesOneThatIsNotThereIsRefused) {
   const PolicyFile policy(policy_text({{"broadcast", "ring.broadcast"}}));
   GroupOptions options = prefix.options();
   options.environment["WEFT_POLICY"] = policy.path();
-  // The rule of broadcast is the fifth of four lines each.
+  // The rule of broadcast is the seventh of four lines each.
   expect_refused(options, HCCL_E_NOT_FOUND,
-                 {policy.path() + ":21:7", "ring.broadcast", "no plugin \"ring\""});
+                 {policy.path() + ":29:7", "ring.broadcast", "no plugin \"ring\""});
 }
 
 TEST(Plugins, WithoutTheTransportNothingWorksAndItIsNamed) {

@@ -151,11 +151,24 @@ TEST(Bench, TheNumberOfCallsCanBeGiven) {
   EXPECT_LE(row["calls_per_batch"], 12u);
 }
 
+TEST(Bench, TellsWhatChoseTheAlgorithm) {
+  Words table = {"bench", "all_to_all", "-n", "2", "-b", "8", "-e", "8", "--iters", "2"};
+  const std::map<std::string, std::string> wish = {{"HCCL_ALGO", "level0:pairwise"}};
+  const Outcome wished = weft(table, wish);
+  EXPECT_NE(wished.out.find("# mesh.pairwise chosen by HCCL_ALGO level0:pairwise\n"),
+            std::string::npos)
+      << wished.out << wished.err;
+  table.push_back("--json");
+  const json row = json::parse(weft(table, wish).out, nullptr, false)["results"][0];
+  EXPECT_EQ(row["algorithm"], "mesh.pairwise");
+  EXPECT_EQ(row["source"], "HCCL_ALGO level0:pairwise");
+}
+
 TEST(Bench, TheTableHasARowForEverySize) {
   const Outcome outcome = weft({"bench", "all_reduce", "-n", "2", "-b", "8", "-e", "128", "-f", "4",
                                 "--min-time", "0.005", "--no-check"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(sorted_lines(outcome.out).size(), 2u + 1u + 3u) << outcome.out;
+  EXPECT_EQ(sorted_lines(outcome.out).size(), 2u + 1u + 1u + 3u) << outcome.out;
   EXPECT_NE(outcome.out.find("2 processes, device memory"), std::string::npos) << outcome.out;
 }
 

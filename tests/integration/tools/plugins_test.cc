@@ -24,6 +24,9 @@ TEST(Plugins, VerboseTellsWhatAlgorithmsDo) {
   EXPECT_EQ(verbose.code, 0);
   EXPECT_GT(verbose.out.size(), brief.out.size());
   EXPECT_NE(verbose.out.find("all_reduce, 2 ranks or more"), std::string::npos) << verbose.out;
+  EXPECT_NE(verbose.out.find("ring.all_reduce: all_reduce, 2 ranks or more, ring in HCCL_ALGO"),
+            std::string::npos)
+      << verbose.out;
 }
 
 TEST(Plugins, ARefusedFileIsListedWithTheReason) {

@@ -35,7 +35,8 @@ void expect_refused(const char* name, const char* value) {
 
 TEST(Environment, IsEmptyWhenNothingIsSet) {
   const Environment env = read_environment();
-  EXPECT_FALSE(env.connect_timeout || env.exec_timeout || env.buffer_mb || env.deterministic);
+  EXPECT_FALSE(env.connect_timeout || env.exec_timeout || env.buffer_mb || env.deterministic ||
+               env.algo.given);
 }
 
 TEST(Environment, ReadsValuesInTheirDocumentedUnits) {
@@ -53,6 +54,20 @@ TEST(Environment, ReadsValuesInTheirDocumentedUnits) {
 TEST(Environment, TakesEmptyStringLiterallyAsUnset) {
   const Variable set("HCCL_BUFFSIZE", "EmptyString");
   EXPECT_FALSE(read_environment().buffer_mb);
+}
+
+TEST(Environment, ReadsTheWishesForAlgorithms) {
+  const Variable set("HCCL_ALGO", "level0:ring");
+  const Environment env = read_environment();
+  EXPECT_EQ(env.algo.level0("all_reduce").name, "ring");
+  EXPECT_EQ(env.algo.level0("all_reduce").from, "HCCL_ALGO");
+  for (const char* bad : {"ring", "level0:", "allredcue=level0:ring"}) {
+    expect_refused("HCCL_ALGO", bad);
+  }
+  for (const char* unset : {"", "  ", "EmptyString"}) {
+    const Variable nothing("HCCL_ALGO", unset);
+    EXPECT_FALSE(read_environment().algo.given) << unset;
+  }
 }
 
 TEST(Environment, RefusesWhatIsOutOfRangeOrNoNumber) {

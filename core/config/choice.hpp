@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer to a query: the wish of HCCL_ALGO where it can be fulfilled, else the rules.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "config/policy.hpp"
+#include "config/rules.hpp"
+
+namespace weft::config {
+
+/// What there is to choose from.
+struct Offer {
+  const std::string& policy;  // name, for messages and Choice::source
+  std::span<const Rule> rules;
+  /// Those that answer to a name of HCCL_ALGO, by full name.
+  std::span<const plugin::Algorithm* const> wishable;
+};
+
+/// See Policy::choose.
+[[nodiscard]] Choice choose(const Offer& offer, const Query& query);
+
+}  // namespace weft::config
