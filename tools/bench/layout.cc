@@ -32,17 +32,21 @@ uint64_t pair_length(const Spec& spec, const Shape& shape, uint32_t from, uint32
   return whole - whole * from / (2 * spec.ranks);
 }
 
+// Elements before block `block`, and so more than 64 bytes: processors can be several times slower
+// with copies to an address that is less than that ahead of the source within a page.
+uint64_t gap(uint32_t block) { return 65 + block % 3; }
+
 template <typename Length>
 BlockList list_blocks(const Spec& spec, Length length) {
   const bool gaps = facts(spec.op).gaps();
   BlockList list;
   for (uint32_t i = 0; i < spec.ranks; ++i) {
-    if (gaps) list.elements += 1 + i % 3;
+    if (gaps) list.elements += gap(i);
     list.counts.push_back(length(i));
     list.displacements.push_back(list.elements);
     list.elements += list.counts.back();
   }
-  if (gaps) ++list.elements;
+  if (gaps) list.elements += gap(spec.ranks);
   return list;
 }
 
