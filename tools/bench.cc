@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/names.hpp"
-#include "base/op_names.hpp"
+#include "bench/op.hpp"
 #include "bench/report.hpp"
 #include "bench/spec.hpp"
 #include "bench/supervisor.hpp"
@@ -23,21 +23,56 @@ namespace {
 
 constexpr uint64_t kMostRanks = 256;  // sums of more could not be exact in every type
 
-constexpr const char* kUsageLine = "weft bench OPERATION -n N [options]";
+constexpr std::string_view kAll = "all";
+
+constexpr const char* kUsageLine = "weft bench OPERATION|all -n N [options]";
 constexpr const char* kAbout =
-    R"(Measures OPERATION on N ranks of this machine and checks every result. OPERATION is all_reduce,
-broadcast, all_gather, reduce_scatter, all_to_all or barrier.
+    R"(Measures OPERATION on N ranks of this machine and checks every result; "all" measures one
+after the other, each with those of the options that it has.
 
+{}
 A call is the HCCL function and aclrtSynchronizeStream. Calls are timed in batches of at least 100 us
-that start together; the time of a batch is that of its slowest rank. "bytes" is the larger buffer of
-one rank: a size that is not a whole number of elements, or of blocks where every rank has one, is
-rounded down to one (up, if it is less than one element to a block).
+that start together; the time of a batch is that of its slowest rank.
 
-"bus GB/s" counts the bytes that must cross between ranks: bytes / time times 2(N-1)/N for
-all_reduce, (N-1)/N for all_gather, reduce_scatter and all_to_all, 1 for broadcast.
+"bytes" is the larger buffer of the rank with the largest one: a size that is not a whole number of
+elements, or of blocks where every rank has an equal one, is rounded down to one (up, if it is less
+than one element to a block). Blocks of the V operations are uneven, one of N >= 3 is empty; gaps
+between them must stay as they are and are not counted.
+
+"bus GB/s" counts the bytes that must cross between ranks: bytes / time times the factor above.
+
+send_recv passes a message around the ring: all ranks to their right, the even ones send first and
+the odd ones receive first. Of two ranks that is a ping-pong, and the time is that of one way, half
+of a call. batch_send_recv sends half of the bytes to either neighbour while as much comes in.
 
 "wrong" counts elements, on all ranks, before and after the timing. Exit code: 0 if all is right, 1 if
 something is wrong or failed, 2 for a wrong command line.)";
+
+const char* bus_text(const Operator& each) {
+  if (each.blocks == Blocks::kNone) return "-";
+  switch (each.bus) {
+    case BusFactor::kOthers:
+      return "(N-1)/N";
+    case BusFactor::kTwiceOthers:
+      return "2(N-1)/N";
+    default:
+      return "1";
+  }
+}
+
+std::string about() {
+  std::string table = "OPERATION         HCCL function       bus factor  options of its own\n";
+  for (const Operator& each : kOperators) {
+    std::string options;
+    if (each.reduces()) options += " --op";
+    if (each.root()) options += " --root";
+    if (each.in_place()) options += " --in-place";
+    if (options.empty()) options = " -";
+    table +=
+        fmt::format("{:<17} {:<19} {:<11}{}\n", each.name, each.function, bus_text(each), options);
+  }
+  return fmt::format(kAbout, table);
+}
 
 int parse_word(const std::string& text, std::optional<int> (*parse)(std::string_view) noexcept,
                std::string_view (*name)(int) noexcept, int last, const char* what) {
@@ -73,7 +108,7 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
     spec.reduce_op =
         HcclReduceOp(parse_word(text, parse_reduce_op, op_name, HCCL_REDUCE_MIN, "reduction"));
   });
-  options.value("root", "R", "rank that broadcasts (0)", [&](const std::string& text) {
+  options.value("root", "R", "rank that is the root (0)", [&](const std::string& text) {
     spec.root = uint32_t(parse_count(text, 0, kMostRanks - 1));
   });
   options.flag("threads", "ranks are threads of one process, not processes", spec.threads);
@@ -96,37 +131,45 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
   options.flag("json", "print one JSON document at the end", flags.json);
 }
 
-uint32_t parse_op(const Words& words) {
+/// Nothing: all of them.
+std::optional<Op> parse_operator(const Words& words) {
   if (words.empty()) {
-    throw UsageError(fmt::format("which operation? One of {}", fmt::join(operation_names(), ", ")));
+    throw UsageError(
+        fmt::format("which operation? One of {}, or all", fmt::join(kOperatorNames, ", ")));
   }
   if (words.size() > 1) throw UsageError(fmt::format("'{}' is one word too many", words[1]));
-  if (const auto op = parse_operation(words[0])) return *op;
+  if (words[0] == kAll) return std::nullopt;
+  if (const auto op = find_operator(words[0])) return op;
   throw UsageError(
-      fmt::format("'{}' is no operation{}", words[0], did_you_mean(words[0], operation_names())));
+      fmt::format("'{}' is no operation{}", words[0], did_you_mean(words[0], kOperatorNames)));
 }
 
-// What does not fit together.
-void check_spec(const Options& options, const Spec& spec) {
-  const std::string_view op = operation_name(spec.op);
-  const auto refuse = [&](bool wrong, const std::string& why) {
-    if (wrong) throw UsageError(why);
-  };
-  const bool barrier = spec.op == WEFT_OP_BARRIER;
+void refuse(bool wrong, const std::string& why) {
+  if (wrong) throw UsageError(why);
+}
+
+// What does not fit together, whatever the operation.
+void check_options(const Options& options, const Spec& spec) {
   refuse(!options.given("ranks"), "-n is missing: how many ranks?");
   refuse(spec.begin > spec.end, "-b is larger than -e");
-  refuse(options.given("op") && !is_reduction(spec.op), fmt::format("{} has no -o", op));
-  refuse(is_reduction(spec.op) && !reducible(spec.type),
-         fmt::format("{} cannot be reduced", type_name(spec.type)));
-  refuse(options.given("root") && spec.op != WEFT_OP_BROADCAST,
-         fmt::format("{} has no --root", op));
   refuse(spec.root >= spec.ranks, fmt::format("--root: there is no rank {}", spec.root));
-  refuse(spec.in_place && (barrier || spec.op == WEFT_OP_ALL_TO_ALL),
-         fmt::format("{} cannot be done in place", op));
   refuse(spec.iterations == 0 && spec.min_time >= spec.timeout,
          "--min-time must be less than --timeout");
+}
+
+// Options that the operation does not have.
+void check_operator(const Options& options, const Spec& spec) {
+  const Operator& op = facts(spec.op);
+  refuse(options.given("op") && !op.reduces(), fmt::format("{} has no -o", op.name));
+  refuse(options.given("root") && !op.root(), fmt::format("{} has no --root", op.name));
+  refuse(spec.in_place && !op.in_place(), fmt::format("{} cannot be done in place", op.name));
+  refuse(op.reduces() && !reducible(spec.type),
+         fmt::format("{} cannot be reduced", type_name(spec.type)));
+  refuse(spec.op == Op::kSendRecv && spec.ranks == 1,
+         "send_recv needs two ranks or more: a rank cannot send to itself");
   for (const char* name : {"begin", "end", "factor", "type", "memory"}) {
-    refuse(barrier && options.given(name), fmt::format("barrier has no --{}", name));
+    refuse(op.blocks == Blocks::kNone && options.given(name),
+           fmt::format("{} has no --{}", op.name, name));
   }
 }
 
@@ -146,9 +189,26 @@ int measure(const Spec& spec, bool json) {
   report.end("");
   if (report.wrong() == 0) return kOk;
   throw Failure(fmt::format(
-      fmt::runtime(spec.op == WEFT_OP_BARRIER ? "{} times a rank left a barrier before another came"
-                                              : "{} elements are wrong"),
+      fmt::runtime(spec.op == Op::kBarrier ? "{} times a rank left a barrier before another came"
+                                           : "{} elements are wrong"),
       report.wrong()));
+}
+
+// Up to the first that fails.
+int measure_all(const Spec& spec) {
+  for (const Operator& each : kOperators) {
+    if (each.op == Op::kSendRecv && spec.ranks == 1) continue;
+    Spec one = spec;
+    one.op = each.op;
+    one.in_place = spec.in_place && each.in_place();
+    try {
+      if (const int code = measure(one, false); code != kOk) return code;
+    } catch (const Failure& failure) {
+      throw Failure(fmt::format("{}: {}", each.name, failure.what()));
+    }
+    fmt::print("\n");
+  }
+  return kOk;
 }
 
 }  // namespace
@@ -156,16 +216,23 @@ int measure(const Spec& spec, bool json) {
 int bench_command(const Words& words) {
   Spec spec;
   Flags flags;
-  Options options(kUsageLine, kAbout);
+  Options options(kUsageLine, about());
   add_options(options, spec, flags);
   if (!options.parse(words)) return kOk;
-  spec.op = parse_op(options.words());
+  const std::optional<Op> op = parse_operator(options.words());
+  spec.op = op.value_or(spec.op);
   spec.check = !flags.no_check;
-  check_spec(options, spec);
+  check_options(options, spec);
+  if (op) {
+    check_operator(options, spec);
+  } else {
+    refuse(flags.json, "all has no --json: it would be several documents");
+    refuse(!reducible(spec.type), fmt::format("{} cannot be reduced", type_name(spec.type)));
+  }
   const Devices devices = find_devices(spec.ranks);
   spec.devices = uint32_t(devices.visible.size());
   setenv("WEFT_DEVICES", std::to_string(devices.on_host).c_str(), 1);
-  return measure(spec, flags.json);
+  return op ? measure(spec, flags.json) : measure_all(spec);
 }
 
 }  // namespace weft::tools

@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t kStagingBytes = size_t{1} << 20;
 constexpr size_t kAlignment = 4096;
-constexpr int kPoison = 0xa5;
 
 }  // namespace
 
@@ -68,13 +67,6 @@ void Buffer::put(const Pattern& pattern, uint64_t first, size_t at, uint64_t cou
     const uint64_t portion = std::min(most, count - done);
     pattern.write(staging_.data(), first + done, portion);
     copy_in(at + done * pattern.element(), portion * pattern.element());
-  }
-}
-
-void Buffer::poison(size_t at, size_t bytes) {
-  std::memset(staging_.data(), kPoison, std::min(bytes, kStagingBytes));
-  for (size_t done = 0; done < bytes; done += kStagingBytes) {
-    copy_in(at + done, std::min(kStagingBytes, bytes - done));
   }
 }
 

@@ -27,8 +27,6 @@ class Buffer {
 
   // `at` is a byte offset, counts are elements.
   void put(const Pattern& pattern, uint64_t first, size_t at, uint64_t count);
-  /// Bytes that no pattern of a reduction has.
-  void poison(size_t at, size_t bytes);
   uint64_t mismatches(const Pattern& pattern, uint64_t first, size_t at, uint64_t count);
 
  private:

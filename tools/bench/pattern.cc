@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/op_names.hpp"
 #include "bench/half.hpp"
 
 namespace weft::tools {
@@ -136,7 +135,7 @@ uint64_t Pattern::mismatches(const std::byte* data, uint64_t first, uint64_t cou
 Pattern input_pattern(const Spec& spec, uint32_t rank) {
   const size_t size = element_size(spec);
   return make_pattern(spec, [&](std::byte* to, uint64_t index) {
-    if (is_reduction(spec.op)) return encode(to, spec.type, number(spec, rank, index));
+    if (facts(spec.op).reduces()) return encode(to, spec.type, number(spec, rank, index));
     for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
       const uint64_t bits = noise(rank, index * 2 + at);
       std::memcpy(to + at, &bits, std::min(size, sizeof bits));
@@ -154,28 +153,14 @@ Pattern reduced_pattern(const Spec& spec) {
   });
 }
 
-std::vector<Expected> expected(const Spec& spec, const Shape& shape, uint32_t rank) {
-  std::vector<Expected> parts;
-  switch (spec.op) {
-    case WEFT_OP_ALL_REDUCE:
-      return {{kReduced, 0, 0, shape.count}};
-    case WEFT_OP_BROADCAST:
-      return {{spec.root, 0, 0, shape.count}};
-    case WEFT_OP_REDUCE_SCATTER:
-      return {{kReduced, 0, rank * shape.count, shape.count}};
-    case WEFT_OP_ALL_GATHER:
-      for (uint32_t source = 0; source < spec.ranks; ++source) {
-        parts.push_back({source, source * shape.count, 0, shape.count});
-      }
-      return parts;
-    case WEFT_OP_ALL_TO_ALL:
-      for (uint32_t source = 0; source < spec.ranks; ++source) {
-        parts.push_back({source, source * shape.count, rank * shape.count, shape.count});
-      }
-      return parts;
-    default:
-      return parts;
-  }
+Pattern untouched_pattern(const Spec& spec) {
+  const size_t size = element_size(spec);
+  return {size, std::vector<std::byte>(Pattern::kPeriod * size, std::byte{0xa5})};
+}
+
+Pattern pattern_of(const Spec& spec, uint32_t source) {
+  if (source == kReduced) return reduced_pattern(spec);
+  return source == kUntouched ? untouched_pattern(spec) : input_pattern(spec, source);
 }
 
 }  // namespace weft::tools

@@ -40,16 +40,12 @@ Pattern input_pattern(const Spec& spec, uint32_t rank);
 /// The reduction of what all ranks send.
 Pattern reduced_pattern(const Spec& spec);
 
-/// A part of what a rank must have received.
-struct Expected {
-  uint32_t source;  // the rank that sent it, or kReduced
-  uint64_t at;      // first element in the buffer of the receiver
-  uint64_t first;   // element of the sequence there
-  uint64_t count;
-};
-inline constexpr uint32_t kReduced = UINT32_MAX;
+/// Untouched memory: the same bytes in every element, and in none of a reduction.
+Pattern untouched_pattern(const Spec& spec);
 
-/// Everything that is defined in the receive buffer of `rank` after the call.
-std::vector<Expected> expected(const Spec& spec, const Shape& shape, uint32_t rank);
+// Patterns by their source: a rank, or one of these.
+inline constexpr uint32_t kReduced = UINT32_MAX;
+inline constexpr uint32_t kUntouched = UINT32_MAX - 1;
+Pattern pattern_of(const Spec& spec, uint32_t source);
 
 }  // namespace weft::tools

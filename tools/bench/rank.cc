@@ -15,6 +15,8 @@
 
 #include "acl/acl.h"
 #include "bench/buffers.hpp"
+#include "bench/call.hpp"
+#include "bench/layout.hpp"
 #include "bench/pattern.hpp"
 #include "hccl/hccl.h"
 #include "weft/comm.h"
@@ -59,17 +61,16 @@ class Rank {
   void need(const char* function, int code) {
     if (code != 0) fail(team_, rank_, function, code);
   }
-  void make_patterns(const Shape& largest);
-  void make_buffers(const Shape& largest);
+  void make_patterns();
+  void make_buffers();
   void place(const Shape& shape);
-  void prepare(const Shape& shape);
-  uint64_t wrong(const Shape& shape);
-  uint64_t wrong_barriers(const Shape& shape);
-  uint64_t checked_call(const Shape& shape);
-  HcclResult issue(const Shape& shape);
-  void call(const Shape& shape);
-  Seconds time_calls(const Shape& shape, uint64_t calls);
-  Plan plan(const Shape& shape);
+  void prepare();
+  uint64_t wrong();
+  uint64_t wrong_barriers(const Call& call);
+  uint64_t checked_call(const Call& call);
+  void carry_out(const Call& call);
+  Seconds time_calls(const Call& call, uint64_t calls);
+  Plan plan(const Call& call);
   Row row(const Shape& shape, const Plan& plan, uint64_t wrong);
 
   const Spec& spec_;
@@ -78,9 +79,10 @@ class Rank {
   int32_t device_;
   aclrtStream stream_ = nullptr;
   HcclComm comm_ = nullptr;
-  std::map<uint32_t, Pattern> patterns_;  // by sender, or kReduced
+  std::map<uint32_t, Pattern> patterns_;  // by source
   std::optional<Buffer> first_;
   std::optional<Buffer> second_;  // not there in place
+  Layout layout_;                 // of the current size
   // Where a call reads and writes: a buffer and an offset in bytes.
   Buffer* send_ = nullptr;
   Buffer* receive_ = nullptr;
@@ -95,51 +97,59 @@ void Rank::join() {
   team_.barrier();
   need("HcclCommInitRootInfo",
        HcclCommInitRootInfo(spec_.ranks, &team_.root_info(), rank_, &comm_));
-  const Shape largest = shapes(spec_).back();
-  make_patterns(largest);
-  make_buffers(largest);
+  make_patterns();
+  make_buffers();
 }
 
-void Rank::make_patterns(const Shape& largest) {
-  if (spec_.op == WEFT_OP_BARRIER) return;
-  patterns_.emplace(rank_, input_pattern(spec_, rank_));
-  for (const Expected& part : expected(spec_, largest, rank_)) {
-    if (patterns_.count(part.source) != 0) continue;
-    patterns_.emplace(part.source, part.source == kReduced ? reduced_pattern(spec_)
-                                                           : input_pattern(spec_, part.source));
+void Rank::make_patterns() {
+  patterns_.emplace(kUntouched, pattern_of(spec_, kUntouched));
+  patterns_.emplace(rank_, pattern_of(spec_, rank_));
+  // The sources are the same for all sizes.
+  for (const Expected& part : make_layout(spec_, shapes(spec_).back(), rank_).expected) {
+    if (patterns_.count(part.source) == 0) {
+      patterns_.emplace(part.source, pattern_of(spec_, part.source));
+    }
   }
 }
 
-void Rank::make_buffers(const Shape& largest) {
+void Rank::make_buffers() {
   const Fail failed = [this](const char* function, int code) {
     fail(team_, rank_, function, code);
   };
-  const bool one = spec_.in_place || spec_.op == WEFT_OP_BROADCAST;
+  const bool one = spec_.in_place || spec_.op == Op::kBroadcast;
   const size_t size = element_size(spec_);
-  first_.emplace(one ? largest.bytes : largest.send_elements * size, spec_.malloc_memory, failed);
-  if (!one) second_.emplace(largest.receive_elements * size, spec_.malloc_memory, failed);
+  uint64_t send = 0;
+  uint64_t receive = 0;
+  for (const Shape& shape : shapes(spec_)) {  // an uneven block of a larger size may be smaller
+    const Layout layout = make_layout(spec_, shape, rank_);
+    send = std::max(send, layout.send_elements);
+    receive = std::max(receive, layout.receive_elements);
+  }
+  first_.emplace((one ? std::max(send, receive) : send) * size, spec_.malloc_memory, failed);
+  if (!one) second_.emplace(receive * size, spec_.malloc_memory, failed);
   send_ = &*first_;
   receive_ = one ? &*first_ : &*second_;
 }
 
 // In place, the smaller buffer is the rank's own block of the larger one.
 void Rank::place(const Shape& shape) {
+  layout_ = make_layout(spec_, shape, rank_);
   if (!spec_.in_place) return;
   const size_t own = rank_ * shape.count * element_size(spec_);
-  if (spec_.op == WEFT_OP_ALL_GATHER) send_at_ = own;
-  if (spec_.op == WEFT_OP_REDUCE_SCATTER) receive_at_ = own;
+  if (spec_.op == Op::kAllGather) send_at_ = own;
+  if (spec_.op == Op::kReduceScatter) receive_at_ = own;
 }
 
-void Rank::prepare(const Shape& shape) {
+void Rank::prepare() {
   // The input comes second: in place it covers some of the output.
-  receive_->poison(receive_at_, shape.receive_elements * element_size(spec_));
-  if (spec_.op == WEFT_OP_BROADCAST && rank_ != spec_.root) return;
-  send_->put(patterns_.at(rank_), 0, send_at_, shape.send_elements);
+  receive_->put(patterns_.at(kUntouched), 0, receive_at_, layout_.receive_elements);
+  if (spec_.op == Op::kBroadcast && rank_ != spec_.root) return;
+  send_->put(patterns_.at(rank_), 0, send_at_, layout_.send_elements);
 }
 
-uint64_t Rank::wrong(const Shape& shape) {
+uint64_t Rank::wrong() {
   uint64_t wrong = 0;
-  for (const Expected& part : expected(spec_, shape, rank_)) {
+  for (const Expected& part : layout_.expected) {
     wrong += receive_->mismatches(patterns_.at(part.source), part.first,
                                   receive_at_ + part.at * element_size(spec_), part.count);
   }
@@ -147,12 +157,12 @@ uint64_t Rank::wrong(const Shape& shape) {
 }
 
 // Barriers that some rank left before another had entered.
-uint64_t Rank::wrong_barriers(const Shape& shape) {
+uint64_t Rank::wrong_barriers(const Call& call) {
   constexpr int kRounds = 16;
   uint64_t wrong = 0;
   for (int i = 0; i < kRounds; ++i) {
     const uint64_t round = team_.entered(rank_).fetch_add(1) + 1;
-    call(shape);
+    carry_out(call);
     for (uint32_t peer = 0; peer < spec_.ranks; ++peer) {
       wrong += team_.entered(peer).load() < round ? 1 : 0;
     }
@@ -160,66 +170,35 @@ uint64_t Rank::wrong_barriers(const Shape& shape) {
   return wrong;
 }
 
-uint64_t Rank::checked_call(const Shape& shape) {
-  if (spec_.op == WEFT_OP_BARRIER) return wrong_barriers(shape);
-  prepare(shape);
-  call(shape);
-  return wrong(shape);
+uint64_t Rank::checked_call(const Call& call) {
+  if (spec_.op == Op::kBarrier) return wrong_barriers(call);
+  prepare();
+  carry_out(call);
+  return wrong();
 }
 
-HcclResult Rank::issue(const Shape& shape) {
-  void* send = send_->data() + send_at_;
-  void* receive = receive_->data() + receive_at_;
-  const uint64_t count = shape.count;
-  switch (spec_.op) {
-    case WEFT_OP_ALL_REDUCE:
-      return HcclAllReduce(send, receive, count, spec_.type, spec_.reduce_op, comm_, stream_);
-    case WEFT_OP_BROADCAST:
-      return HcclBroadcast(receive, count, spec_.type, spec_.root, comm_, stream_);
-    case WEFT_OP_ALL_GATHER:
-      return HcclAllGather(send, receive, count, spec_.type, comm_, stream_);
-    case WEFT_OP_REDUCE_SCATTER:
-      return HcclReduceScatter(send, receive, count, spec_.type, spec_.reduce_op, comm_, stream_);
-    case WEFT_OP_ALL_TO_ALL:
-      return HcclAlltoAll(send, count, spec_.type, receive, count, spec_.type, comm_, stream_);
-    default:
-      return HcclBarrier(comm_, stream_);
-  }
-}
-
-constexpr const char* function_name(uint32_t op) {
-  constexpr const char* kNames[WEFT_OP_COUNT] = {"",
-                                                 "HcclAllReduce",
-                                                 "HcclBroadcast",
-                                                 "HcclAllGather",
-                                                 "HcclReduceScatter",
-                                                 "HcclAlltoAll",
-                                                 "HcclBarrier"};
-  return kNames[op];
-}
-
-void Rank::call(const Shape& shape) {
-  const HcclResult result = issue(shape);
-  if (result != HCCL_SUCCESS) fail(team_, rank_, function_name(spec_.op), result);
+void Rank::carry_out(const Call& call) {
+  const Issued issued = issue(call);
+  if (issued.result != HCCL_SUCCESS) fail(team_, rank_, issued.function, issued.result);
   const aclError error = aclrtSynchronizeStream(stream_);
   if (error != ACL_SUCCESS) fail(team_, rank_, "aclrtSynchronizeStream", error);
 }
 
-Seconds Rank::time_calls(const Shape& shape, uint64_t calls) {
+Seconds Rank::time_calls(const Call& call, uint64_t calls) {
   team_.barrier();
   const auto start = std::chrono::steady_clock::now();
-  for (uint64_t i = 0; i < calls; ++i) call(shape);
+  for (uint64_t i = 0; i < calls; ++i) carry_out(call);
   return std::chrono::steady_clock::now() - start;
 }
 
 // Warms up until a call's time is known well enough.
-Rank::Plan Rank::plan(const Shape& shape) {
-  call(shape);
+Rank::Plan Rank::plan(const Call& call) {
+  carry_out(call);
   uint64_t calls = 1;
-  double took = team_.largest(rank_, time_calls(shape, calls).count());
+  double took = team_.largest(rank_, time_calls(call, calls).count());
   while (took < kWarmUp.count()) {
     calls *= 4;
-    took = team_.largest(rank_, time_calls(shape, calls).count());
+    took = team_.largest(rank_, time_calls(call, calls).count());
   }
   const double each = took / double(calls);
   Plan plan{};
@@ -240,15 +219,22 @@ Rank::Plan Rank::plan(const Shape& shape) {
 
 void Rank::measure(const Shape& shape) {
   place(shape);
-  uint64_t bad = spec_.check ? checked_call(shape) : 0;
-  const Plan timed = plan(shape);
+  // No arithmetic on a buffer that is not there.
+  const auto address = [](const Buffer& buffer, size_t at) {
+    return buffer.data() == nullptr ? nullptr : buffer.data() + at;
+  };
+  const Call call = {
+      spec_, shape,  layout_, rank_, address(*send_, send_at_), address(*receive_, receive_at_),
+      comm_, stream_};
+  uint64_t bad = spec_.check ? checked_call(call) : 0;
+  const Plan timed = plan(call);
   // In place, the timed calls consume their own results: their data means nothing.
-  const bool keeps_input = !spec_.in_place && spec_.op != WEFT_OP_BARRIER;
-  if (spec_.check && keeps_input) prepare(shape);
+  const bool keeps_input = !spec_.in_place && spec_.op != Op::kBarrier;
+  if (spec_.check && keeps_input) prepare();
   for (uint64_t batch = 0; batch < timed.batches; ++batch) {
-    team_.batch_time(rank_, batch) = time_calls(shape, timed.calls).count();
+    team_.batch_time(rank_, batch) = time_calls(call, timed.calls).count();
   }
-  if (spec_.check) bad += keeps_input ? wrong(shape) : checked_call(shape);
+  if (spec_.check) bad += keeps_input ? wrong() : checked_call(call);
   const uint64_t all_bad = team_.sum(rank_, bad);
   if (rank_ == 0) team_.tell(rank_, row(shape, timed, all_bad));
   team_.barrier();  // rank 0 has read the times
@@ -262,7 +248,7 @@ Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
     }
   }
   std::sort(times.begin(), times.end());
-  const double scale = 1e6 / double(timed.calls);
+  const double scale = 1e6 / (double(timed.calls) * trips(spec_));
   const size_t middle = times.size() / 2;
   const double median =
       times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;

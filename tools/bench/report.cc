@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "base/names.hpp"
-#include "base/op_names.hpp"
 
 namespace weft::tools {
 namespace {
@@ -30,11 +29,11 @@ std::string processor() {
 }
 
 std::string_view type_column(const Spec& spec) {
-  return spec.op == WEFT_OP_BARRIER ? "-" : type_name(spec.type);
+  return spec.op == Op::kBarrier ? "-" : type_name(spec.type);
 }
 
 std::string_view op_column(const Spec& spec) {
-  return is_reduction(spec.op) ? op_name(spec.reduce_op) : "-";
+  return facts(spec.op).reduces() ? op_name(spec.reduce_op) : "-";
 }
 
 // "mesh.two_shot chosen by /etc/weft/policy.toml:12"
@@ -51,12 +50,12 @@ Report::Report(const Spec& spec, bool json) : spec_(spec), json_(json) {}
 
 void Report::begin() {
   if (json_) return;
-  fmt::print("# {}: {} {}, {} memory{}, on {} cores ({})\n", operation_name(spec_.op), spec_.ranks,
+  fmt::print("# {}: {} {}, {} memory{}, on {} cores ({})\n", facts(spec_.op).name, spec_.ranks,
              spec_.threads ? "threads" : "processes", spec_.malloc_memory ? "malloc" : "device",
              spec_.in_place ? ", in place" : "", cores(), processor());
-  fmt::print(
-      "# time of one call on the slowest rank, over batches of calls; GB/s = 10^9 bytes/s\n");
-  fmt::print("{:>10} {:>10} {:>7} {:>4}  {:<18} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7}\n", "bytes",
+  fmt::print("# time of one {} on the slowest rank, over batches of calls; GB/s = 10^9 bytes/s\n",
+             trips(spec_) == 2 ? "way, half of a ping-pong," : "call");
+  fmt::print("{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7}\n", "bytes",
              "count", "type", "op", "algorithm", "min us", "median us", "max us", "GB/s",
              "bus GB/s", "wrong");
   std::fflush(stdout);
@@ -70,7 +69,7 @@ void Report::add(const Row& row) {
     fmt::print("# {}\n", reason_of(row));
   }
   fmt::print(
-      "{:>10} {:>10} {:>7} {:>4}  {:<18} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}\n",
+      "{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}\n",
       row.shape.bytes, row.shape.count, type_column(spec_), op_column(spec_), row.algorithm,
       row.min_us, row.median_us, row.max_us, bandwidth(row), bandwidth(row) * bus_factor(spec_),
       spec_.check ? std::to_string(row.wrong) : "-");
@@ -101,14 +100,14 @@ void Report::print_json(const std::string& error) const {
     if (spec_.check) result["wrong"] = row.wrong;
     results.push_back(result);
   }
-  nlohmann::ordered_json document = {{"operation", operation_name(spec_.op)},
+  nlohmann::ordered_json document = {{"operation", facts(spec_.op).name},
                                      {"ranks", spec_.ranks},
                                      {"mode", spec_.threads ? "threads" : "processes"},
                                      {"memory", spec_.malloc_memory ? "malloc" : "device"},
                                      {"in_place", spec_.in_place},
                                      {"machine", {{"cores", cores()}, {"model", processor()}}},
                                      {"results", results}};
-  if (spec_.op == WEFT_OP_BROADCAST) document["root"] = spec_.root;
+  if (facts(spec_.op).root()) document["root"] = spec_.root;
   if (!error.empty()) document["error"] = error;
   fmt::print("{}\n", document.dump(2));
 }

@@ -8,19 +8,23 @@
 namespace weft::tools {
 namespace {
 
-bool has_blocks(uint32_t op) {
-  return op == WEFT_OP_ALL_GATHER || op == WEFT_OP_REDUCE_SCATTER || op == WEFT_OP_ALL_TO_ALL;
+// Equal ones; uneven blocks need not be whole.
+uint64_t blocks(const Spec& spec) {
+  switch (facts(spec.op).blocks) {
+    case Blocks::kTwo:
+      return 2;
+    case Blocks::kRanks:
+      return spec.ranks;
+    default:
+      return 1;
+  }
 }
 
 Shape shape(const Spec& spec, uint64_t bytes) {
-  const uint64_t blocks = has_blocks(spec.op) ? spec.ranks : 1;
-  const uint64_t size = element_size(spec);
+  const uint64_t block = blocks(spec) * element_size(spec);
   Shape shape;
-  shape.count = std::max<uint64_t>(1, bytes / (blocks * size));
-  shape.bytes = shape.count * blocks * size;
-  const uint64_t all = shape.count * blocks;
-  shape.send_elements = spec.op == WEFT_OP_ALL_GATHER ? shape.count : all;
-  shape.receive_elements = spec.op == WEFT_OP_REDUCE_SCATTER ? shape.count : all;
+  shape.count = std::max<uint64_t>(1, bytes / block);
+  shape.bytes = shape.count * block;
   return shape;
 }
 
@@ -30,7 +34,7 @@ Shape shape(const Spec& spec, uint64_t bytes) {
 size_t element_size(const Spec& spec) { return std::max<size_t>(1, type_size(spec.type)); }
 
 std::vector<Shape> shapes(const Spec& spec) {
-  if (spec.op == WEFT_OP_BARRIER) return {Shape{}};
+  if (facts(spec.op).blocks == Blocks::kNone) return {Shape{}};
   std::vector<Shape> all;
   const auto add = [&](uint64_t bytes) {
     const Shape next = shape(spec, bytes);
@@ -42,15 +46,17 @@ std::vector<Shape> shapes(const Spec& spec) {
 }
 
 double bus_factor(const Spec& spec) {
-  const double n = spec.ranks;
-  switch (spec.op) {
-    case WEFT_OP_ALL_REDUCE:
-      return 2 * (n - 1) / n;
-    case WEFT_OP_BROADCAST:
-      return 1;
+  const double others = double(spec.ranks - 1) / double(spec.ranks);
+  switch (facts(spec.op).bus) {
+    case BusFactor::kOthers:
+      return others;
+    case BusFactor::kTwiceOthers:
+      return 2 * others;
     default:
-      return (n - 1) / n;
+      return 1;
   }
 }
+
+double trips(const Spec& spec) { return spec.op == Op::kSendRecv && spec.ranks == 2 ? 2 : 1; }
 
 }  // namespace weft::tools

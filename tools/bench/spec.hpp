@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be measured, and the geometry of one size of it.
+// What is to be measured, and its sizes.
 #pragma once
 
 #include <chrono>
@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/op.hpp"
 #include "hccl/hccl_types.h"
-#include "weft/abi.h"
 
 namespace weft::tools {
 
 struct Spec {
-  uint32_t op = WEFT_OP_ALL_REDUCE;
+  Op op = Op::kAllReduce;
   uint32_t ranks = 1;
   uint32_t devices = 8;  // that can be seen
   uint64_t begin = 8;    // bytes
@@ -33,20 +33,23 @@ struct Spec {
 
 /// One row of the table. Elements are of spec.type.
 struct Shape {
-  uint64_t count = 0;          // the argument of the HCCL call
-  uint64_t send_elements = 0;  // of one rank's buffers
-  uint64_t receive_elements = 0;
-  uint64_t bytes = 0;  // of the larger of the two
+  /// Elements of a block, the argument of the HCCL call; of all blocks if they are uneven.
+  uint64_t count = 0;
+  /// Of the larger buffer of the rank with the largest one, gaps not counted.
+  uint64_t bytes = 0;
 };
 
 size_t element_size(const Spec& spec);
 
-/// The shapes of all rows, growing. A size that is not a whole number of elements or of blocks is
-/// rounded down to one, at least one element to a block; equal rows are merged.
+/// The shapes of all rows, growing. A size that is not a whole number of elements, or of equal
+/// blocks, is rounded down to one, at least one element to a block; equal rows are merged.
 std::vector<Shape> shapes(const Spec& spec);
 
-/// Bus bandwidth / algorithm bandwidth: the share of the bytes that has to cross between ranks,
-/// so that numbers of different operations and ranks can be compared.
+/// Of spec.op among spec.ranks.
 double bus_factor(const Spec& spec);
+
+/// Messages that follow one another in a call, each as long as the time that is reported: 2 for
+/// send_recv of two ranks, where one call is a ping and a pong.
+double trips(const Spec& spec);
 
 }  // namespace weft::tools

@@ -21,7 +21,7 @@ struct Row {
   char source[256];
   uint64_t calls;  // of one batch
   uint64_t batches;
-  double min_us;  // of one call; over batches, of the slowest rank
+  double min_us;  // of one call, or one way of it (see trips()); over batches, of the slowest rank
   double median_us;
   double max_us;
   uint64_t wrong;  // elements, all ranks

@@ -18,11 +18,13 @@ Environment with_fault(const std::string& fault) {
   return {{"LD_PRELOAD", WEFT_FAULTY_HCCL}, {"FAULT", fault}};
 }
 
-Words broadcast(const Words& more = {}) {
-  Words words = {"bench", "broadcast", "-n", "3", "-b", "4K", "-e", "4K", "--min-time", "0.005"};
+Words of(const std::string& op, const Words& more) {
+  Words words = {"bench", op, "-n", "3", "-b", "4K", "-e", "4K", "--min-time", "0.005"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
+
+Words broadcast(const Words& more = {}) { return of("broadcast", more); }
 
 class Faults : public testing::TestWithParam<bool> {
  protected:
@@ -46,6 +48,20 @@ TEST_P(Faults, WrongResultsAreCounted) {
   EXPECT_NE(outcome.err.find("2048 elements are wrong"), std::string::npos) << outcome.err;
 }
 
+TEST_P(Faults, AResultWhereNoneBelongsIsCounted) {
+  const Outcome outcome = weft(of("reduce", mode({"--json"})), with_fault("spill"));
+  EXPECT_EQ(outcome.code, 1);
+  // All elements on the two ranks that are not the root, before and after the timing.
+  EXPECT_EQ(json::parse(outcome.out)["results"][0]["wrong"], 1024 * 2 * 2);
+}
+
+TEST_P(Faults, AResultInAGapIsCounted) {
+  const Outcome outcome = weft(of("all_gather_v", mode({"--json"})), with_fault("spill"));
+  EXPECT_EQ(outcome.code, 1);
+  // One element on every rank, before and after the timing.
+  EXPECT_EQ(json::parse(outcome.out)["results"][0]["wrong"], 1 * 3 * 2);
+}
+
 TEST_P(Faults, WithoutACheckNothingIsCounted) {
   const Outcome outcome = weft(broadcast(mode({"--json", "--no-check"})), with_fault("lazy"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -65,6 +81,12 @@ TEST_P(Faults, AnErrorNamesRankFunctionAndCode) {
   EXPECT_NE(outcome.err.find("rank 1: HcclBroadcast failed with 3"), std::string::npos)
       << outcome.err;
   EXPECT_NE(json::parse(outcome.out)["error"].get<std::string>().find("rank 1"), std::string::npos);
+}
+
+TEST_P(Faults, AnErrorNamesTheOneOfTwoFunctionsThatFailed) {
+  const Outcome outcome = weft(of("send_recv", mode()), with_fault("error"));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("rank 1: HcclRecv failed with 3"), std::string::npos) << outcome.err;
 }
 
 TEST_P(Faults, ADeadRankIsNamed) {

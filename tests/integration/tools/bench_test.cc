@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "support.hpp"
 
@@ -14,6 +16,11 @@ namespace weft::test {
 namespace {
 
 using nlohmann::json;
+
+const Words kOperations = {"all_reduce",      "reduce",       "broadcast",      "scatter",
+                           "all_gather",      "all_gather_v", "reduce_scatter", "reduce_scatter_v",
+                           "all_to_all",      "all_to_all_v", "all_to_all_vc",  "send_recv",
+                           "batch_send_recv", "barrier"};
 
 // Short, with sizes that are no round numbers of elements.
 Words quick(const std::string& op, int ranks, const Words& more) {
@@ -57,11 +64,18 @@ TEST_P(EveryOperation, IsRight) {
   EXPECT_EQ(document["mode"], threads ? "threads" : "processes");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryOperation,
-                         testing::Combine(testing::Values("all_reduce", "broadcast", "all_gather",
-                                                          "reduce_scatter", "all_to_all",
-                                                          "barrier"),
-                                          testing::Values(1, 2, 3), testing::Bool()),
+std::vector<EveryOperation::ParamType> every_operation() {
+  std::vector<EveryOperation::ParamType> all;
+  for (const std::string& op : kOperations) {
+    // A rank cannot send to itself.
+    for (int ranks = op == "send_recv" ? 2 : 1; ranks <= 5; ++ranks) {
+      for (const bool threads : {false, true}) all.emplace_back(op, ranks, threads);
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryOperation, testing::ValuesIn(every_operation()),
                          [](const testing::TestParamInfo<EveryOperation::ParamType>& each) {
                            return fmt::format("{}_{}_{}", std::get<0>(each.param),
                                               std::get<1>(each.param),
@@ -85,14 +99,26 @@ INSTANTIATE_TEST_SUITE_P(All, EveryType,
                                               std::get<1>(each.param));
                          });
 
+TEST(Bench, VectorsOfUnevenBlocksAreReducedRightly) {
+  for (const char* type : {"int8", "fp16", "fp64"}) {
+    SCOPED_TRACE(type);
+    const Words more = {"-d", type, "-o", "max", "-b", "3", "-e", "4099", "-f", "40"};
+    expect_right(measure("reduce_scatter_v", 4, more), 3);
+  }
+}
+
 TEST(Bench, TypesThatCannotBeReducedCanBeMoved) {
-  for (const char* type : {"int128", "hif8", "fp8e4m3"}) {
-    expect_right(measure("all_gather", 2, {"-d", type, "-b", "1000", "-e", "1000"}), 1);
+  for (const char* op : {"broadcast", "scatter", "all_gather", "all_gather_v", "all_to_all_v",
+                         "all_to_all_vc", "send_recv", "batch_send_recv"}) {
+    SCOPED_TRACE(op);
+    for (const char* type : {"int128", "hif8", "fp8e4m3"}) {
+      expect_right(measure(op, 2, {"-d", type, "-b", "1000", "-e", "1000"}), 1);
+    }
   }
 }
 
 TEST(Bench, WorksInPlace) {
-  for (const char* op : {"all_reduce", "broadcast", "all_gather", "reduce_scatter"}) {
+  for (const char* op : {"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter"}) {
     SCOPED_TRACE(op);
     const json document = measure(op, 3, {"--in-place", "-b", "7", "-e", "70001", "-f", "100"});
     expect_right(document, 3);
@@ -101,7 +127,8 @@ TEST(Bench, WorksInPlace) {
 }
 
 TEST(Bench, WorksOnMemoryThatPeersCannotSee) {
-  for (const char* op : {"all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all"}) {
+  for (const std::string& op : kOperations) {
+    if (op == "barrier") continue;
     SCOPED_TRACE(op);
     const json document =
         measure(op, 3, {"--memory", "malloc", "-b", "7", "-e", "70001", "-f", "100"});
@@ -111,9 +138,31 @@ TEST(Bench, WorksOnMemoryThatPeersCannotSee) {
 }
 
 TEST(Bench, AnyRankCanBeTheRoot) {
-  const json document = measure("broadcast", 3, {"--root", "2", "-b", "1K", "-e", "1K"});
-  expect_right(document, 1);
-  EXPECT_EQ(document["root"], 2);
+  for (const char* op : {"broadcast", "reduce", "scatter"}) {
+    SCOPED_TRACE(op);
+    const json document = measure(op, 3, {"--root", "2", "-b", "1K", "-e", "1K"});
+    expect_right(document, 1);
+    EXPECT_EQ(document["root"], 2);
+  }
+  expect_right(measure("reduce", 3, {"--root", "1", "--in-place", "-b", "1K", "-e", "1K"}), 1);
+}
+
+TEST(Bench, MeasuresAllOperationsInTurn) {
+  const Outcome outcome =
+      weft({"bench", "all", "-n", "3", "-b", "8", "-e", "64", "-f", "8", "--min-time", "0.005",
+            "--in-place", "--root", "1", "-o", "max", "-d", "int32"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const std::string& op : kOperations) {
+    EXPECT_NE(outcome.out.find("# " + op + ": 3 processes"), std::string::npos) << op;
+  }
+}
+
+TEST(Bench, OneRankMeasuresAllThatItCan) {
+  const Outcome outcome =
+      weft({"bench", "all", "-n", "1", "-b", "8", "-e", "8", "--min-time", "0.005"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("# send_recv"), std::string::npos);
+  EXPECT_NE(outcome.out.find("# batch_send_recv"), std::string::npos);
 }
 
 TEST(Bench, MoreRanksThanTheUsualDevices) {
@@ -137,11 +186,60 @@ TEST(Bench, SizesAreWholeBlocksAndTheColumnShowsThem) {
   EXPECT_EQ(rows[2]["count"], 8);
 }
 
+TEST(Bench, SizesOfUnevenBlocksAreWholeElements) {
+  for (const char* op : {"all_gather_v", "reduce_scatter_v", "all_to_all_v", "all_to_all_vc"}) {
+    SCOPED_TRACE(op);
+    const json rows = measure(op, 3, {"-b", "3", "-e", "101", "-f", "50"})["results"];
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["bytes"], 4);
+    EXPECT_EQ(rows[0]["count"], 1);
+    EXPECT_EQ(rows[1]["bytes"], 100);
+    EXPECT_EQ(rows[1]["count"], 25);
+  }
+}
+
+TEST(Bench, HalfOfABatchGoesToEitherNeighbour) {
+  const json row = measure("batch_send_recv", 3, {"-b", "100", "-e", "100"})["results"][0];
+  EXPECT_EQ(row["bytes"], 96);
+  EXPECT_EQ(row["count"], 12);
+}
+
+TEST(Bench, TwoRanksPlayPingPong) {
+  for (const int ranks : {2, 3}) {
+    const Outcome outcome = weft({"bench", "send_recv", "-n", std::to_string(ranks), "-b", "8",
+                                  "-e", "8", "--min-time", "0.005"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.find("half of a ping-pong") != std::string::npos, ranks == 2)
+        << outcome.out;
+  }
+}
+
 TEST(Bench, BandwidthFollowsFromTimeAndBytes) {
   const json row = measure("all_reduce", 3, {"-b", "1M", "-e", "1M"})["results"][0];
   const double algorithm = 1048576 / row["median_us"].get<double>() / 1e3;
   EXPECT_NEAR(row["algorithm_gbps"].get<double>(), algorithm, algorithm * 1e-6);
   EXPECT_NEAR(row["bus_gbps"].get<double>(), algorithm * 4 / 3, algorithm * 1e-6);
+}
+
+TEST(Bench, TheBusCarriesWhatTheOperationMustMove) {
+  const std::map<std::string, double> factors = {{"reduce", 1},
+                                                 {"broadcast", 1},
+                                                 {"scatter", 2.0 / 3},
+                                                 {"all_gather", 2.0 / 3},
+                                                 {"all_gather_v", 2.0 / 3},
+                                                 {"reduce_scatter", 2.0 / 3},
+                                                 {"reduce_scatter_v", 2.0 / 3},
+                                                 {"all_to_all", 2.0 / 3},
+                                                 {"all_to_all_v", 2.0 / 3},
+                                                 {"all_to_all_vc", 2.0 / 3},
+                                                 {"send_recv", 1},
+                                                 {"batch_send_recv", 1}};
+  for (const auto& [op, factor] : factors) {
+    SCOPED_TRACE(op);
+    const json row = measure(op, 3, {"-b", "12K", "-e", "12K"})["results"][0];
+    const double algorithm = row["algorithm_gbps"].get<double>();
+    EXPECT_NEAR(row["bus_gbps"].get<double>(), algorithm * factor, algorithm * 1e-6);
+  }
 }
 
 TEST(Bench, TheNumberOfCallsCanBeGiven) {

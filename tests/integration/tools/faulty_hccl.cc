@@ -55,4 +55,35 @@ __attribute__((visibility("default"))) HcclResult HcclBarrier(HcclComm comm, acl
   return real<decltype(HcclBarrier)>("HcclBarrier")(comm, stream);
 }
 
+// "spill": a result for all, not only for the root.
+__attribute__((visibility("default"))) HcclResult HcclReduce(void* sendBuf, void* recvBuf,
+                                                             uint64_t count, HcclDataType type,
+                                                             HcclReduceOp op, uint32_t root,
+                                                             HcclComm comm, aclrtStream stream) {
+  if (fault("spill")) return HcclAllReduce(sendBuf, recvBuf, count, type, op, comm, stream);
+  return real<decltype(HcclReduce)>("HcclReduce")(sendBuf, recvBuf, count, type, op, root, comm,
+                                                  stream);
+}
+
+// "spill": the first byte of the buffer is written, in the gap before the first block.
+__attribute__((visibility("default"))) HcclResult HcclAllGatherV(void* sendBuf, uint64_t count,
+                                                                 void* recvBuf, const void* counts,
+                                                                 const void* displacements,
+                                                                 HcclDataType type, HcclComm comm,
+                                                                 aclrtStream stream) {
+  if (fault("spill") && aclrtMemsetAsync(recvBuf, 1, 0, 1, stream) != ACL_SUCCESS) {
+    return HCCL_E_RUNTIME;
+  }
+  return real<decltype(HcclAllGatherV)>("HcclAllGatherV")(sendBuf, count, recvBuf, counts,
+                                                          displacements, type, comm, stream);
+}
+
+// "error": rank 1 returns one.
+__attribute__((visibility("default"))) HcclResult HcclRecv(void* buf, uint64_t count,
+                                                           HcclDataType type, uint32_t source,
+                                                           HcclComm comm, aclrtStream stream) {
+  if (fault("error") && blamed(comm)) return HCCL_E_MEMORY;
+  return real<decltype(HcclRecv)>("HcclRecv")(buf, count, type, source, comm, stream);
+}
+
 }  // extern "C"

@@ -24,6 +24,16 @@ TEST(Help, EverySubcommandExplainsItself) {
   }
 }
 
+TEST(Help, BenchListsEveryFunction) {
+  const Outcome outcome = weft({"bench", "--help"});
+  for (const char* name : {"HcclAllReduce", "HcclReduce", "HcclBroadcast", "HcclScatter",
+                           "HcclAllGather", "HcclAllGatherV", "HcclReduceScatter",
+                           "HcclReduceScatterV", "HcclAlltoAll", "HcclAlltoAllV", "HcclAlltoAllVC",
+                           "HcclSend", "HcclRecv", "HcclBatchSendRecv", "HcclBarrier"}) {
+    EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
+  }
+}
+
 TEST(Help, UnknownSubcommandSuggestsTheNearest) {
   const Outcome outcome = weft({"bnech"});
   EXPECT_EQ(outcome.code, 2);
@@ -69,12 +79,33 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLine{
             "BenchRootOfAllReduce", {"bench", "all_reduce", "-n", "2", "--root", "1"}, "no --root"},
         WrongLine{
+            "BenchRootOfGatherV", {"bench", "all_gather_v", "-n", "2", "--root", "1"}, "no --root"},
+        WrongLine{"BenchReductionOfScatter", {"bench", "scatter", "-n", "2", "-o", "max"}, "no -o"},
+        WrongLine{
             "BenchReductionOfGather", {"bench", "all_gather", "-n", "2", "-o", "max"}, "no -o"},
         WrongLine{"BenchUnreducibleType",
                   {"bench", "all_reduce", "-n", "2", "-d", "int128"},
                   "cannot be reduced"},
         WrongLine{
             "BenchInPlaceAllToAll", {"bench", "all_to_all", "-n", "2", "--in-place"}, "in place"},
+        WrongLine{
+            "BenchInPlaceGatherV", {"bench", "all_gather_v", "-n", "2", "--in-place"}, "in place"},
+        WrongLine{"BenchInPlaceReduceScatterV",
+                  {"bench", "reduce_scatter_v", "-n", "2", "--in-place"},
+                  "in place"},
+        WrongLine{"BenchInPlaceScatter", {"bench", "scatter", "-n", "2", "--in-place"}, "in place"},
+        WrongLine{"BenchInPlaceSend", {"bench", "send_recv", "-n", "2", "--in-place"}, "in place"},
+        WrongLine{
+            "BenchInPlaceBatch", {"bench", "batch_send_recv", "-n", "2", "--in-place"}, "in place"},
+        WrongLine{"BenchUnreducibleTypeOfV",
+                  {"bench", "reduce_scatter_v", "-n", "2", "-d", "hif8"},
+                  "cannot be reduced"},
+        WrongLine{"BenchSendToItself", {"bench", "send_recv", "-n", "1"}, "two ranks or more"},
+        WrongLine{"BenchSizeOfBarrier", {"bench", "barrier", "-n", "2", "-b", "8"}, "no --begin"},
+        WrongLine{"BenchAllAsJson", {"bench", "all", "-n", "2", "--json"}, "no --json"},
+        WrongLine{"BenchAllOfAnUnreducibleType",
+                  {"bench", "all", "-n", "2", "-d", "int128"},
+                  "cannot be reduced"},
         WrongLine{
             "BenchUnknownMemory", {"bench", "all_reduce", "-n", "2", "--memory", "tape"}, "'tape'"},
         WrongLine{"BenchNoTimeForASize",
