@@ -4,6 +4,11 @@
 
 // Scalable vectors cannot be members of structs, as the register packs need, and the remaining
 // x86 targets have nothing over those kept that a reduction could use.
-#define HWY_DISABLED_TARGETS                                                             \
+#define WEFT_KERNELS_DISABLED                                                            \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | \
    HWY_WASM | HWY_WASM_EMU256)
+#ifdef WEFT_KERNELS_FEW_TARGETS
+#define HWY_DISABLED_TARGETS (WEFT_KERNELS_DISABLED | HWY_SSE4 | HWY_AVX3)
+#else
+#define HWY_DISABLED_TARGETS WEFT_KERNELS_DISABLED
+#endif
