@@ -45,6 +45,11 @@ constexpr bool has_root(uint32_t op) noexcept {
   return op == WEFT_OP_BROADCAST || op == WEFT_OP_REDUCE || op == WEFT_OP_SCATTER;
 }
 
+/// True if what every rank gets depends on every rank.
+constexpr bool depends_on_all(uint32_t op) noexcept {
+  return !has_root(op) && op >= 1 && op < WEFT_OP_COUNT;
+}
+
 /// True if every block has a length of its own.
 constexpr bool has_lengths(uint32_t op) noexcept {
   return op == WEFT_OP_ALL_GATHER_V || op == WEFT_OP_REDUCE_SCATTER_V || op == WEFT_OP_ALL_TO_ALL_V;

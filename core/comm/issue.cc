@@ -101,6 +101,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     hash.add(choice.params.data(), choice.params.size() * sizeof(int64_t));
   }
   made->fingerprint = hash.value();
+  made->synchronises = depends_on_all(key.op);
   return plans_.insert(std::move(made), executor_->done());
 }
 

@@ -70,6 +70,7 @@ int32_t Executor::progress(Task& task) noexcept {
     const int32_t result = walk(task);
     if (result == WEFT_TASK_AGAIN) return stalled(task);
     if (result != 0) return fail_task(task, result);
+    if (task.plan->synchronises) all_begun_ = call_;
     if (task.piece + 1 == task.pieces) break;
     board_->progress.done.store(call_, std::memory_order_release);
     ++task.piece;
@@ -184,8 +185,9 @@ void Executor::stage(const Task& task, const StageCopy& copy) noexcept {
 }
 
 bool Executor::ended_call_before_last(uint32_t peer) noexcept {
-  // Knowing that it began the last one is enough, and usually known: a signal said so.
-  if (seen_[peer] + 1 >= call_) return true;
+  // Knowing that it began the last one is enough, and usually known: a signal said so, or what kind
+  // of call it was.
+  if (all_begun_ + 1 >= call_ || seen_[peer] + 1 >= call_) return true;
   const auto& progress = setup_.boards[peer]->progress;
   if (progress.done.load(std::memory_order_acquire) + 2 >= call_) return true;
   awaited_ = peer;
@@ -193,6 +195,7 @@ bool Executor::ended_call_before_last(uint32_t peer) noexcept {
 }
 
 bool Executor::scratch_is_free() noexcept {
+  if (all_begun_ + 1 >= call_) return true;
   for (uint32_t peer = 0; peer < setup_.ranks; ++peer) {
     if (peer != setup_.rank && !ended_call_before_last(peer)) return false;
   }

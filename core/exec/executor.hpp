@@ -25,6 +25,9 @@ struct ExecPlan {
   schedule::Plan plan;
   comm::CallKey key;
   uint32_t fingerprint = 0;
+  // No rank ends the call before all have begun it: so it is where every output depends on every
+  // input, since a rank's data can come only from a rank that has begun.
+  bool synchronises = false;
   std::string algorithm;   // full name
   std::string source;      // what chose it
   uint64_t last_call = 0;  // newest call that uses it: in use until the executor has done that one
@@ -134,6 +137,7 @@ class Executor {
   uint64_t call_ = 0;            // the piece being run
   std::byte** bases_ = nullptr;  // of the parity of call_: [space * ranks + rank]
   std::vector<std::byte*> base_tables_[2];
+  uint64_t all_begun_ = 0;       // the newest call that all are known to have begun
   std::vector<uint64_t> seen_;   // per peer: the newest call that it is known to have begun
   std::vector<void*> pointers_;  // room for the operands of a reduce
   std::atomic<uint64_t> ended_{0};

@@ -52,6 +52,8 @@ const char* const kNames[] = {
     "tree.doubling_all_reduce",
     "tree.gather_all_reduce",
     "tree.barrier",
+    "tree.star_all_reduce",
+    "tree.star_barrier",
     "null.all_reduce",
 };
 
