@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include <ostream>
+
 namespace weft::test {
 
 std::vector<Function> all_functions() {
@@ -20,6 +22,8 @@ std::vector<Function> reducing_functions() {
   return {Function::kAllReduce, Function::kReduceScatter, Function::kReduce,
           Function::kReduceScatterV};
 }
+
+void PrintTo(Function function, std::ostream* out) { *out << names_of(function).function; }
 
 std::string test_name(const testing::TestParamInfo<Function>& given) {
   return names_of(given.param).function;

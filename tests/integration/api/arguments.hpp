@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ std::vector<Function> all_functions();
 /// Those with one count, which all check in the same order.
 std::vector<Function> counted_functions();
 std::vector<Function> reducing_functions();
+void PrintTo(Function function, std::ostream* out);
 std::string test_name(const testing::TestParamInfo<Function>& given);
 
 /// A rank with a communicator, a stream, buffers and arrays: 4 elements in every block.

@@ -190,6 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Each, MismatchV, testing::ValuesIn(settings()), name_of
 void verify_text(const Difference& difference, const Hand& hand) {
   const char* text = aclGetRecentErrMsg();
   check(text != nullptr, "no text");
+  check(!contains(text, "algorithm"), std::string("it is not the algorithm: ") + text);
   std::vector<std::string> parts = difference.parts;
   parts.emplace_back(hand.rank == 1 ? "rank 0" : "rank 1");
   if (!difference.pair && hand.rank == 1 && hand.ranks > 2) parts.back() = "rank ";
