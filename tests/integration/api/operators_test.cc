@@ -45,6 +45,36 @@ TEST_P(Operators, AllToAllVIsRightWithUnevenBlocksAndGaps) { run_all(GetParam(),
 
 TEST_P(Operators, AllToAllVCIsRightWithUnevenBlocks) { run_all(GetParam(), Op::kAllToAllVC); }
 
+class OperatorsInPieces : public testing::TestWithParam<Layout> {};
+INSTANTIATE_TEST_SUITE_P(Groups, OperatorsInPieces,
+                         testing::Values(Layout::kThreads, Layout::kProcesses),
+                         [](const auto& given) { return layout_name(given.param); });
+
+TEST_P(OperatorsInPieces, AreRightFromAndToMemoryThatPeersCannotSee) {
+  GroupOptions options;
+  options.environment = {{"HCCL_BUFFSIZE", "1"}};  // MiB
+  const auto body = [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    for (int op = 0; op <= static_cast<int>(Op::kAllToAllVC); ++op) {
+      Case c{static_cast<Op>(op), HCCL_DATA_TYPE_INT64, HCCL_REDUCE_SUM, 200001};
+      c.root = static_cast<uint32_t>(op) % rank.ranks();
+      c.send = static_cast<Memory>(static_cast<uint32_t>(op) % kMemoryKinds);
+      c.recv = Memory::kHost;
+      rank.note(describe(c));
+      const size_t bytes = most_elements(c, rank.ranks()) * sizeof(int64_t);
+      Arena send(c.send, bytes);
+      Arena recv(c.recv, bytes);
+      const Trial trial(c, rank.rank(), rank.ranks(), send, recv);
+      trial.run(comm, stream);
+      stream.synchronize();
+      trial.verify();
+    }
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(3, GetParam(), body, options);
+}
+
 TEST_P(Operators, NobodyPassesABarrierBeforeAllHaveReachedIt) {
   run_ranks(GetParam().ranks, GetParam().layout, [](Rank& rank) {
     HcclComm comm = rank.join();

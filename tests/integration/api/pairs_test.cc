@@ -235,6 +235,24 @@ TEST_P(Batches, ItemsOfABatchToOnePeerMeetInTheirOrder) {
   });
 }
 
+TEST_P(Pairs, LongTransfersAreRightFromAndToAnyMemory) {
+  run_group(GetParam(), [](Rank& rank, HcclComm comm, const Stream& stream) {
+    const uint32_t last = rank.ranks() - 1;
+    constexpr uint64_t kLong = (uint64_t{1} << 20) + 3;
+    for (uint32_t turn = 0; turn < kMemoryKinds; ++turn) {
+      const auto from = static_cast<Memory>(turn);
+      const auto to = static_cast<Memory>((turn * 3 + 1) % kMemoryKinds);
+      Transfers transfers(rank);
+      if (rank.rank() == 0) transfers.send(HCCL_DATA_TYPE_INT16, kLong, last, turn, from);
+      if (rank.rank() == last) transfers.receive(HCCL_DATA_TYPE_INT16, kLong, 0, turn, to);
+      rank.note("from " + name_of(from) + " to " + name_of(to));
+      if (!transfers.items().empty()) transfers.batch(comm, stream);
+      stream.synchronize();
+      transfers.verify();
+    }
+  });
+}
+
 TEST_P(Pairs, OnlyTheTwoRanksTakePart) {
   run_group(GetParam(), [](Rank& rank, HcclComm comm, const Stream& stream) {
     const uint32_t last = rank.ranks() - 1;
