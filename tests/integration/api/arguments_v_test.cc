@@ -214,7 +214,7 @@ TEST_P(Exchange, InOneDirectionOnlyNeedsOneBufferOnEachRank) {
             {names_of(GetParam()).function, rank.rank() == 0 ? "sendBuf" : "recvBuf", "null"});
     a = good;
     (rank.rank() == 0 ? a.recv : a.send) = nullptr;
-    if (rank.rank() == 0) std::fill_n(f.send, 16, std::byte{0x42});
+    if (rank.rank() == 0) std::fill_n(f.send, 64, std::byte{0x42});
     ok(call(GetParam(), a));
     f.stream.synchronize();
     if (rank.rank() == 1) check(f.recv[15] == std::byte{0x42}, "nothing arrived");

@@ -23,7 +23,7 @@ bool in_group() {
 }
 
 TEST(Group, NestsAndBelongsToTheThread) {
-  run_alone([](Rank&) {
+  with_fixture([](const Fixture&) {
     refused(HcclGroupStatusGet(nullptr), HCCL_E_PTR, {"HcclGroupStatusGet", "isGroupEnabled"});
     refused(HcclGroupEnd(), HCCL_E_NOT_SUPPORT, {"HcclGroupEnd", "HcclGroupStart"});
     check(!in_group(), "a group is open at the beginning");

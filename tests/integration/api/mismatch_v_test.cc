@@ -89,7 +89,7 @@ std::vector<Difference> collective_differences() {
        false,
        gather_4,
        [](const Hand& h) { return gather(h, with(with(h.fours(), 0, 3), 1, 5)); },
-       {"all_gather_v"}},
+       {"all_gather_v", "different counts"}},
       {"gather_type",
        false,
        gather_4,
@@ -130,7 +130,7 @@ std::vector<Difference> collective_differences() {
        false,
        [=](const Hand& h) { return exchange_matrix(h, 4); },
        [=](const Hand& h) { return exchange_matrix(h, 5); },
-       {"all_to_all_v"}},
+       {"all_to_all_v", "different counts"}},
   };
 }
 
@@ -190,7 +190,6 @@ INSTANTIATE_TEST_SUITE_P(Each, MismatchV, testing::ValuesIn(settings()), name_of
 void verify_text(const Difference& difference, const Hand& hand) {
   const char* text = aclGetRecentErrMsg();
   check(text != nullptr, "no text");
-  check(!contains(text, "algorithm"), std::string("it is not the algorithm: ") + text);
   std::vector<std::string> parts = difference.parts;
   parts.emplace_back(hand.rank == 1 ? "rank 0" : "rank 1");
   if (!difference.pair && hand.rank == 1 && hand.ranks > 2) parts.back() = "rank ";

@@ -90,23 +90,43 @@ std::vector<Shape> shapes() {
 std::vector<Algorithm> algorithms_of(Op op) {
   switch (op) {
     case Op::kAllReduce:
-      return {{"mesh.one_shot", true}, {"mesh.two_shot", true}, {"ring.all_reduce", false}};
+      return {{"mesh.one_shot", true},         {"mesh.two_shot", true},
+              {"ring.all_reduce", false},      {"tree.hd_all_reduce", false},
+              {"tree.nhr_all_reduce", false},  {"tree.doubling_all_reduce", false},
+              {"tree.gather_all_reduce", true}};
     case Op::kBroadcast:
-      return {{"mesh.broadcast", false}, {"mesh.broadcast_push", false}, {"ring.broadcast", false}};
+      return {{"mesh.broadcast", false},
+              {"mesh.broadcast_push", false},
+              {"ring.broadcast", false},
+              {"tree.hd_broadcast", false},
+              {"tree.nhr_broadcast", false}};
     case Op::kReduceScatter:
-      return {{"mesh.reduce_scatter", true}, {"ring.reduce_scatter", false}};
+      return {{"mesh.reduce_scatter", true},
+              {"ring.reduce_scatter", false},
+              {"tree.hd_reduce_scatter", false},
+              {"tree.nhr_reduce_scatter", false}};
     case Op::kAllGather:
-      return {{"mesh.all_gather", false}, {"ring.all_gather", false}};
+      return {{"mesh.all_gather", false},
+              {"ring.all_gather", false},
+              {"tree.hd_all_gather", false},
+              {"tree.nhr_all_gather", false}};
     case Op::kAllToAll:
       return {{"mesh.all_to_all", false}, {"mesh.pairwise", false}};
     case Op::kReduce:
-      return {{"mesh.reduce", true}, {"mesh.reduce_flat", true}};
+      return {{"mesh.reduce", true},
+              {"mesh.reduce_flat", true},
+              {"tree.hd_reduce", false},
+              {"tree.nhr_reduce", false}};
     case Op::kScatter:
-      return {{"mesh.scatter", false}, {"mesh.scatter_push", false}};
+      return {{"mesh.scatter", false}, {"mesh.scatter_push", false}, {"tree.nhr_scatter", false}};
     case Op::kAllGatherV:
-      return {{"mesh.all_gather_v", false}, {"ring.all_gather_v", false}};
+      return {{"mesh.all_gather_v", false},
+              {"ring.all_gather_v", false},
+              {"tree.nhr_all_gather_v", false}};
     case Op::kReduceScatterV:
-      return {{"mesh.reduce_scatter_v", true}, {"ring.reduce_scatter_v", false}};
+      return {{"mesh.reduce_scatter_v", true},
+              {"ring.reduce_scatter_v", false},
+              {"tree.nhr_reduce_scatter_v", false}};
     default:  // AlltoAllV, AlltoAllVC
       return {{"mesh.all_to_all_v", false}, {"mesh.pairwise_v", false}};
   }
