@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "buffers.hpp"
+#include "policy_file.hpp"
 #include "ranks.hpp"
 
 namespace weft::test {
@@ -227,6 +228,48 @@ TEST_P(MismatchV, IsToldToEveryRankInvolved) {
     ok(HcclCommDestroy(comm));
   };
   run_ranks(GetParam().ranks, GetParam().layout, body);
+}
+
+TEST(TransferTimeout, OfAMessageThatNeverComesNamesThePeer) {
+  const PolicyFile policy(policy_text({}, "[control]\nexec_timeout = \"1s\"\n"));
+  GroupOptions options;
+  options.environment = policy.environment();
+  const auto body = [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    if (rank.rank() == 0) {
+      Arena arena(Memory::kDevice, 4096);
+      ok(HcclRecv(arena.lend(4096), 1024, kFp32, 1, comm, stream));
+      check(aclrtSynchronizeStream(stream) != ACL_SUCCESS, "the synchronisation succeeded");
+      const char* text = aclGetRecentErrMsg();
+      check(text != nullptr && contains(text, "rank 1") && contains(text, "HCCL_EXEC_TIMEOUT") &&
+                contains(text, "1024 fp32"),
+            text == nullptr ? "no text" : text);
+    }
+    rank.sync();
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(2, Layout::kProcesses, body, options);
+}
+
+TEST(TransferDeath, OfThePeerEndsAReceiveAndNamesIt) {
+  run_ranks(3, Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    Arena arena(Memory::kDevice, 4096);
+    rank.sync();
+    if (rank.rank() == 1) rank.die();
+    if (rank.rank() == 0) {
+      ok(HcclRecv(arena.lend(4096), 1024, kFp32, 1, comm, stream));
+      check(aclrtSynchronizeStream(stream) != ACL_SUCCESS, "the synchronisation succeeded");
+      const char* text = aclGetRecentErrMsg();
+      check(text != nullptr && contains(text, "rank 1"), text == nullptr ? "no text" : text);
+      HcclResult state = HCCL_SUCCESS;
+      ok(HcclGetCommAsyncError(comm, &state));
+      check(state == HCCL_E_REMOTE, "HcclGetCommAsyncError says " + std::to_string(state));
+    }
+    ok(HcclCommDestroy(comm));
+  });
 }
 
 }  // namespace

@@ -69,7 +69,9 @@ class Transfers {
   std::vector<HcclSendRecvItem>& items() { return items_; }
 
   void batch(HcclComm comm, aclrtStream stream) {
-    ok(HcclBatchSendRecv(items_.data(), static_cast<uint32_t>(items_.size()), comm, stream));
+    std::vector<HcclSendRecvItem> items = items_;
+    ok(HcclBatchSendRecv(items.data(), static_cast<uint32_t>(items.size()), comm, stream));
+    std::fill(items.begin(), items.end(), HcclSendRecvItem{});  // they are read during the call
   }
 
   void verify() const {
@@ -160,6 +162,65 @@ TEST_P(Pairs, ManySendsToOnePeerAreReceivedInTheirOrder) {
     }
     stream.synchronize();
     transfers.verify();
+  });
+}
+
+TEST_P(Pairs, ASendAndAReceiveOnTwoStreamsDoNotWaitForEachOther) {
+  run_group(GetParam(), [](Rank& rank, HcclComm comm, const Stream& stream) {
+    const uint32_t n = rank.ranks();
+    const Stream other;
+    Transfers transfers(rank);
+    constexpr HcclDataType kType = HCCL_DATA_TYPE_FP32;
+    for (uint32_t k = 0; k < 10; ++k) {
+      const uint64_t count = kCounts[k % 5];
+      ok(HcclSend(transfers.outgoing(kType, count, k, Memory::kDevice), count, kType,
+                  (rank.rank() + 1) % n, comm, stream));
+      ok(HcclRecv(transfers.incoming(kType, count, (rank.rank() + n - 1) % n, k, Memory::kDevice),
+                  count, kType, (rank.rank() + n - 1) % n, comm, other));
+    }
+    stream.synchronize();
+    other.synchronize();
+    transfers.verify();
+  });
+}
+
+TEST_P(Pairs, AReceiveThatWaitsDoesNotHoldUpAnotherStream) {
+  run_group(GetParam(), [](Rank& rank, HcclComm comm, const Stream& stream) {
+    const Stream other;
+    Transfers transfers(rank);
+    constexpr HcclDataType kType = HCCL_DATA_TYPE_FP32;
+    if (rank.rank() == 0) {
+      ok(HcclRecv(transfers.incoming(kType, 1000, 1, 0, Memory::kDevice), 1000, kType, 1, comm,
+                  other));
+    }
+    expect_working(comm, rank.ranks());  // on a stream of its own, to its end
+    if (rank.rank() == 1) {
+      ok(HcclSend(transfers.outgoing(kType, 1000, 0, Memory::kDevice), 1000, kType, 0, comm,
+                  stream));
+    }
+    stream.synchronize();
+    other.synchronize();
+    transfers.verify();
+  });
+}
+
+TEST_P(Pairs, AThousandShortSendsCanBeQueued) {
+  run_group(GetParam(), [](Rank& rank, HcclComm comm, const Stream& stream) {
+    constexpr uint32_t kSends = 1000;
+    Arena arena(Memory::kDevice, kSends * sizeof(uint32_t));
+    auto* data = reinterpret_cast<uint32_t*>(arena.lend(kSends * sizeof(uint32_t)));
+    for (uint32_t k = 0; k < kSends; ++k) {
+      if (rank.rank() == 0) {
+        data[k] = k;
+        ok(HcclSend(&data[k], 1, HCCL_DATA_TYPE_UINT32, 1, comm, stream));
+      } else if (rank.rank() == 1) {
+        ok(HcclRecv(&data[k], 1, HCCL_DATA_TYPE_UINT32, 0, comm, stream));
+      }
+    }
+    stream.synchronize();
+    for (uint32_t k = 0; k < kSends && rank.rank() < 2; ++k) {
+      check(data[k] == k, "value " + std::to_string(k) + " is " + std::to_string(data[k]));
+    }
   });
 }
 
