@@ -28,7 +28,7 @@ TEST_P(Operators, ReduceIsRightToEveryRootAndWritesNowhereElse) {
 }
 
 TEST_P(Operators, ScatterIsRightFromEveryRootInEveryForm) {
-  run_all(GetParam(), Op::kScatter, {Place::kApart, Place::kOwnSlot});
+  run_all(GetParam(), Op::kScatter, {Place::kApart, Place::kOwnSlot, Place::kSame});
 }
 
 TEST_P(Operators, AllToAllIsRight) { run_all(GetParam(), Op::kAllToAll); }

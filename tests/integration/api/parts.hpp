@@ -36,7 +36,7 @@ bool is_v(Op op);
 /// Which buffers are the same.
 enum class Place {
   kApart,
-  kSame,    // recvBuf is sendBuf: AllReduce, Reduce, ReduceScatter
+  kSame,    // recvBuf is sendBuf: AllReduce, Reduce, ReduceScatter, and on root of Scatter
   kOwnSlot  // the smaller buffer is the rank's block of the larger one: ReduceScatter, AllGather,
             // and on root of Scatter
 };
