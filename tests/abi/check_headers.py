@@ -116,13 +116,18 @@ def documented(page):
 
 
 def check_docs(args):
-    """The page lists every function under its header, with the state that the sources show."""
+    """The page lists every function under its header, with the state that the sources show, and
+    just the functions that the library exports."""
     functions, inlined = declared(args.include), inline(args.include)
     page = documented(args.page)
     findings = []
     for header in HEADERS:
         findings += differences(functions[header] | inlined[header], set(page.get(header, {})),
                                 header, f"the page's table of {header}")
+    listed = set().union(*page.values()) - set().union(*inlined.values())
+    exported = {n for n in symbols(args.nm, ["-D", "--defined-only", args.library])
+                if not n.startswith("weft_")}
+    findings += differences(exported, listed, "the library", "the page")
     states = {name: state for table in page.values() for name, state in table.items()}
     findings += [f"{n}: unknown state '{s}'" for n, s in sorted(states.items())
                  if s not in ("implemented", "not yet")]
@@ -149,6 +154,7 @@ def parse_arguments():
     docs = commands.add_parser("docs", help=check_docs.__doc__)
     docs.add_argument("page", type=pathlib.Path)
     docs.add_argument("not_yet", type=pathlib.Path)
+    docs.add_argument("library")
     docs.set_defaults(check=check_docs)
     return parser.parse_args()
 

@@ -2,66 +2,13 @@
 #include "cases.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "weft/comm.h"
 
 namespace weft::test {
-namespace {
 
-/// Patterns are costly to make and few; they are kept by what they depend on.
-const Pattern& cached(const std::tuple<int, int, int, uint32_t>& key,
-                      const std::function<Pattern()>& make) {
-  thread_local std::map<std::tuple<int, int, int, uint32_t>, Pattern> patterns;
-  const auto found = patterns.find(key);
-  return found != patterns.end() ? found->second : patterns.emplace(key, make()).first->second;
-}
-
-const Pattern& input_of(const Case& c, uint32_t rank) {
-  if (!reduces(c.op)) {
-    return cached({0, c.type, 0, rank}, [&] { return moved(c.type, rank); });
-  }
-  if (c.rough) {
-    return cached({1, c.type, 0, rank}, [&] { return rough_addend(c.type, rank); });
-  }
-  return cached({2, c.type, c.reduce, rank}, [&] { return addend(c.type, c.reduce, rank); });
-}
-
-const Pattern& result_of(const Case& c, uint32_t ranks) {
-  if (c.rough) {
-    return cached({3, c.type, c.reduce, ranks},
-                  [&] { return rough_reduced(c.type, c.reduce, ranks); });
-  }
-  return cached({4, c.type, c.reduce, ranks}, [&] { return reduced(c.type, c.reduce, ranks); });
-}
-
-}  // namespace
-
-std::string name_of(Op op) {
-  static constexpr const char* kNames[] = {"all_reduce", "broadcast", "reduce_scatter",
-                                           "all_gather", "all_to_all"};
-  return kNames[static_cast<int>(op)];
-}
-
-std::string describe(const Case& c) {
-  static constexpr const char* kPlaces[] = {"", ", in place", ", in the own slot"};
-  std::string text = name_of(c.op) + " of " + std::to_string(c.count) + ' ' + name_of(c.type);
-  if (reduces(c.op)) text += ", " + name_of(c.reduce);
-  if (c.op == Op::kBroadcast) text += ", root " + std::to_string(c.root);
-  return text + kPlaces[static_cast<int>(c.place)] + ", from " + name_of(c.send) + " to " +
-         name_of(c.recv);
-}
-
-uint32_t send_blocks(Op op, uint32_t ranks) {
-  return op == Op::kReduceScatter || op == Op::kAllToAll ? ranks : 1;
-}
-
-uint32_t recv_blocks(Op op, uint32_t ranks) {
-  return op == Op::kAllGather || op == Op::kAllToAll ? ranks : 1;
-}
-
-HcclResult issue(const Case& c, const std::byte* send, std::byte* recv, HcclComm comm,
-                 aclrtStream stream) {
+HcclResult issue(const Case& c, const Arrays& arrays, const std::byte* send, std::byte* recv,
+                 HcclComm comm, aclrtStream stream) {
   auto* in = const_cast<std::byte*>(send);
   switch (c.op) {
     case Op::kAllReduce:
@@ -72,93 +19,133 @@ HcclResult issue(const Case& c, const std::byte* send, std::byte* recv, HcclComm
       return HcclReduceScatter(in, recv, c.count, c.type, c.reduce, comm, stream);
     case Op::kAllGather:
       return HcclAllGather(in, recv, c.count, c.type, comm, stream);
-    default:
+    case Op::kAllToAll:
       return HcclAlltoAll(in, c.count, c.type, recv, c.count, c.type, comm, stream);
+    case Op::kReduce:
+      return HcclReduce(in, recv, c.count, c.type, c.reduce, c.root, comm, stream);
+    case Op::kScatter:
+      return HcclScatter(in, recv, c.count, c.type, c.root, comm, stream);
+    case Op::kAllGatherV:
+      return HcclAllGatherV(in, arrays.own, recv, arrays.recv_counts.data(), arrays.recv_at.data(),
+                            c.type, comm, stream);
+    case Op::kReduceScatterV:
+      return HcclReduceScatterV(in, arrays.send_counts.data(), arrays.send_at.data(), recv,
+                                arrays.own, c.type, c.reduce, comm, stream);
+    case Op::kAllToAllV:
+      return HcclAlltoAllV(in, arrays.send_counts.data(), arrays.send_at.data(), c.type, recv,
+                           arrays.recv_counts.data(), arrays.recv_at.data(), c.type, comm, stream);
+    default:
+      return HcclAlltoAllVC(in, arrays.matrix.data(), c.type, recv, c.type, comm, stream);
   }
 }
 
+namespace {
+
+bool nothing_in(const std::vector<Part>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.count == 0; });
+}
+
+}  // namespace
+
 Trial::Trial(const Case& c, uint32_t rank, uint32_t ranks, Arena& send, Arena& recv)
     : case_(c),
-      rank_(rank),
-      ranks_(ranks),
-      block_bytes_(c.count * size_of(c.type)),
+      element_(size_of(c.type)),
+      arrays_(arrays_of(c, rank, ranks)),
+      buffers_(buffers_of(c, rank, ranks)),
       send_arena_(send),
       recv_arena_(recv) {
-  const uint64_t own = rank * block_bytes_;
-  const uint64_t send_bytes = send_blocks(c.op, ranks) * block_bytes_;
-  const uint64_t recv_bytes = recv_blocks(c.op, ranks) * block_bytes_;
-  if (c.op == Op::kBroadcast || (c.place == Place::kOwnSlot && c.op == Op::kAllGather)) {
+  const uint64_t send_bytes = buffers_.send_size * element_;
+  const uint64_t recv_bytes = buffers_.recv_size * element_;
+  const uint64_t own = rank * c.count * element_;
+  if (c.op == Op::kBroadcast || (c.op == Op::kAllGather && c.place == Place::kOwnSlot)) {
     send_arena_.lend(0);
     recv_ = recv_arena_.lend(recv_bytes);
     send_ = c.op == Op::kBroadcast ? recv_ : recv_ + own;
   } else {
+    const bool apart = c.place == Place::kApart || (c.op == Op::kScatter && rank != c.root);
     send_ = send_arena_.lend(send_bytes);
-    recv_ = recv_arena_.lend(c.place == Place::kApart ? recv_bytes : 0);
-    if (c.place == Place::kSame) recv_ = send_;
-    if (c.place == Place::kOwnSlot) recv_ = send_ + own;
+    recv_ = recv_arena_.lend(apart ? recv_bytes : 0);
+    if (!apart) recv_ = c.place == Place::kSame ? send_ : send_ + own;
   }
-  if (c.op != Op::kBroadcast || rank == c.root) {
-    input_of(c, rank).write(send_, 0, send_bytes / size_of(c.type));
+  for (const Part& part : buffers_.send) {
+    part.pattern->write(send_ + part.at * element_, part.first, part.count);
   }
 }
 
 void Trial::run(HcclComm comm, aclrtStream stream) const {
-  ok(issue(case_, send_, recv_, comm, stream));
+  const bool may = case_.null && case_.op != Op::kBroadcast && case_.op != Op::kReduce;
+  const std::byte* send = may && nothing_in(buffers_.send) ? nullptr : send_;
+  std::byte* recv = may && nothing_in(buffers_.recv) ? nullptr : recv_;
+  bool in_group = false;
+  ok(HcclGroupStatusGet(&in_group));
+  if (in_group) return ok(issue(case_, arrays_, send, recv, comm, stream));
+  Arrays arrays = arrays_;
+  ok(issue(case_, arrays, send, recv, comm, stream));
+  // Outside a group they are read during the call.
+  for (auto* list : {&arrays.send_counts, &arrays.send_at, &arrays.recv_counts, &arrays.recv_at,
+                     &arrays.matrix}) {
+    std::fill(list->begin(), list->end(), uint64_t{1} << 40);
+  }
+}
+
+/// The output lies over it.
+bool Trial::covered(const Part& input) const {
+  const std::byte* begin = send_ + input.at * element_;
+  const std::byte* end = begin + input.count * element_;
+  return std::any_of(buffers_.recv.begin(), buffers_.recv.end(), [&](const Part& out) {
+    const std::byte* from = recv_ + out.at * element_;
+    return begin >= from && end <= from + out.count * element_;
+  });
 }
 
 void Trial::verify() const {
-  verify_output();
-  verify_input();
+  for (const Part& part : buffers_.recv) verify_part(recv_, part, "recvBuf");
+  for (const Part& part : buffers_.send) {
+    if (!covered(part)) verify_part(send_, part, "sendBuf");
+  }
+  const bool shared = case_.op == Op::kBroadcast || case_.place != Place::kApart;
+  if (!shared) {
+    verify_gaps(send_, buffers_.send_size, buffers_.send, "sendBuf");
+    verify_gaps(recv_, buffers_.recv_size, buffers_.recv, "recvBuf");
+  }
   check(!send_arena_.guards_broken(), "bytes around sendBuf were written by " + describe(case_));
   check(!recv_arena_.guards_broken(), "bytes around recvBuf were written by " + describe(case_));
 }
 
-void Trial::verify_output() const {
-  switch (case_.op) {
-    case Op::kAllReduce:
-      return verify_block(recv_, result_of(case_, ranks_), 0);
-    case Op::kReduceScatter:
-      return verify_block(recv_, result_of(case_, ranks_), rank_ * case_.count);
-    case Op::kBroadcast:
-      return verify_block(recv_, input_of(case_, case_.root), 0);
-    case Op::kAllGather:
-      for (uint32_t r = 0; r < ranks_; ++r) {
-        verify_block(recv_ + r * block_bytes_, input_of(case_, r), 0);
-      }
-      return;
-    case Op::kAllToAll:
-      for (uint32_t r = 0; r < ranks_; ++r) {
-        verify_block(recv_ + r * block_bytes_, input_of(case_, r), rank_ * case_.count);
-      }
-      return;
-  }
-}
-
-void Trial::verify_block(const std::byte* data, const Pattern& good, uint64_t first) const {
-  const auto wrong = good.first_wrong(data, first, case_.count);
+void Trial::verify_part(const std::byte* data, const Part& good, const char* buffer) const {
+  const std::byte* from = data + good.at * element_;
+  const auto wrong = good.pattern->first_wrong(from, good.first, good.count);
   if (!wrong) return;
-  const size_t size = size_of(case_.type);
-  check(false, describe(case_) + ": element " + std::to_string(*wrong) + " of the block at byte " +
-                   std::to_string(data - recv_) + " of recvBuf is " +
-                   hex(data + *wrong * size, size) + ", not " + good.text(first + *wrong));
+  check(false, describe(case_) + ": element " + std::to_string(*wrong) + " of the " +
+                   std::to_string(good.count) + " at element " + std::to_string(good.at) + " of " +
+                   buffer + " is " + hex(from + *wrong * element_, element_) + ", not " +
+                   good.pattern->text(good.first + *wrong));
 }
 
-/// Of a buffer that is also the output, what the output does not cover.
-void Trial::verify_input() const {
-  if (case_.op == Op::kBroadcast || (case_.op == Op::kAllReduce && case_.place == Place::kSame) ||
-      (case_.op == Op::kAllGather && case_.place == Place::kOwnSlot)) {
-    return;
+void Trial::verify_gaps(const std::byte* data, uint64_t size, std::vector<Part> parts,
+                        const char* buffer) const {
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.at < b.at; });
+  parts.push_back({size, 0, nullptr, 0});
+  uint64_t at = 0;
+  for (const Part& part : parts) {
+    const std::byte* from = data + at * element_;
+    const std::byte* to = data + std::max(at, part.at) * element_;
+    const bool intact = std::all_of(from, to, [](std::byte byte) { return byte == Arena::kFill; });
+    check(intact, describe(case_) + ": something was written between elements " +
+                      std::to_string(at) + " and " + std::to_string(part.at) + " of " + buffer);
+    at = std::max(at, part.at + part.count);
   }
-  const uint32_t output = case_.place == Place::kSame      ? 0
-                          : case_.place == Place::kOwnSlot ? rank_
-                                                           : UINT32_MAX;
-  for (uint32_t b = 0; b < send_blocks(case_.op, ranks_); ++b) {
-    if (b == output) continue;
-    const auto wrong =
-        input_of(case_, rank_).first_wrong(send_ + b * block_bytes_, b * case_.count, case_.count);
-    check(!wrong, "sendBuf was changed by " + describe(case_) + ", in block " + std::to_string(b) +
-                      " at element " + std::to_string(wrong.value_or(0)));
+}
+
+uint64_t Trial::digest() const {
+  uint64_t sum = 14695981039346656037u;  // FNV-1a
+  for (const Part& part : buffers_.recv) {
+    for (const std::byte *at = recv_ + part.at * element_, *end = at + part.count * element_;
+         at != end; ++at) {
+      sum = (sum ^ std::to_integer<uint64_t>(*at)) * 1099511628211u;
+    }
   }
+  return sum;
 }
 
 Runner::Runner(Rank& rank, size_t capacity) : rank_(rank), capacity_(capacity) {}
@@ -170,14 +157,30 @@ Arena& Runner::arena(std::map<Memory, std::unique_ptr<Arena>>& arenas, Memory ki
 }
 
 void Runner::run(HcclComm comm, const Case& c, const std::string& algorithm) {
-  rank_.note(describe(c));
-  const Trial trial(c, rank_.rank(), rank_.ranks(), arena(send_, c.send), arena(recv_, c.recv));
-  trial.run(comm, stream_);
+  trial_of(comm, c, algorithm).verify();
+}
+
+void Runner::run_and_compare(HcclComm comm, const Case& c, const std::string& algorithm) {
+  const uint64_t digest = trial_of(comm, c, algorithm).digest();
+  Arena arena(Memory::kDevice, 2 * sizeof digest);
+  auto* bounds = reinterpret_cast<uint64_t*>(arena.lend(2 * sizeof digest));
+  bounds[0] = digest;
+  bounds[1] = ~digest;
+  ok(HcclAllReduce(bounds, bounds, 2, HCCL_DATA_TYPE_UINT64, HCCL_REDUCE_MAX, comm, stream_));
   stream_.synchronize();
-  trial.verify();
-  if (rank_.ranks() == 1) return;
-  const std::string used = last_call(comm).algorithm;
-  check(used == algorithm, describe(c) + " was done by " + used + ", not " + algorithm);
+  check(bounds[0] == ~bounds[1], describe(c) + ": the bits differ between ranks");
+}
+
+Trial Runner::trial_of(HcclComm comm, const Case& c, const std::string& algorithm) {
+  rank_.note(describe(c));
+  Trial trial(c, rank_.rank(), rank_.ranks(), arena(send_, c.send), arena(recv_, c.recv));
+  trial.run(comm, stream_);
+  if (rank_.ranks() > 1) {
+    const std::string used = last_call(comm).algorithm;
+    check(used == algorithm, describe(c) + " was done by " + used + ", not " + algorithm);
+  }
+  stream_.synchronize();
+  return trial;
 }
 
 std::string comm_name(HcclComm comm) {

@@ -38,6 +38,10 @@ std::vector<Difference> differences() {
   const Case max = {Op::kReduceScatter, kFp32, HCCL_REDUCE_MAX, 500};
   const Case min = {Op::kReduceScatter, kFp32, HCCL_REDUCE_MIN, 500};
   const Case gather = {Op::kAllGather, kFp32, HCCL_REDUCE_SUM, 100};
+  const Case reduce = {Op::kReduce, kFp32, HCCL_REDUCE_SUM, 1000, Place::kApart, 0};
+  const Case reduce_elsewhere = {Op::kReduce, kFp32, HCCL_REDUCE_SUM, 1000, Place::kApart, 1};
+  const Case scatter = {Op::kScatter, kFp32, HCCL_REDUCE_SUM, 100, Place::kApart, 0};
+  const Case scatter_elsewhere = {Op::kScatter, kFp32, HCCL_REDUCE_SUM, 100, Place::kApart, 1};
   const Case all_to_all = {Op::kAllToAll, kFp32, HCCL_REDUCE_SUM, 100};
   return {
       {"operation", sum_of(1000), broadcast_from(0), "all_reduce of 1000 fp32, sum",
@@ -52,6 +56,10 @@ std::vector<Difference> differences() {
        true, false},
       {"root", broadcast_from(0), broadcast_from(1), "broadcast of 1000 fp32, root 0",
        "broadcast of 1000 fp32, root 1", false, true},
+      {"reduce_root", reduce, reduce_elsewhere, "reduce of 1000 fp32, sum, root 0",
+       "reduce of 1000 fp32, sum, root 1", false, true},
+      {"scatter_root", scatter, scatter_elsewhere, "scatter of 100 fp32, root 0",
+       "scatter of 100 fp32, root 1", false, true},
       {"gather", gather, all_to_all, "all_gather of 100 fp32", "all_to_all of 100 fp32", false,
        false},
   };
@@ -117,7 +125,7 @@ TEST_P(Mismatch, IsToldToEveryRankAndEndsTheCommunicator) {
     std::byte* in = send.lend(32768);
     std::byte* out = recv.lend(32768);
     std::fill_n(in, 32768, std::byte{0x11});
-    ok(issue(mine, in, out, comm, stream));
+    ok(issue(mine, {}, in, out, comm, stream));
     aclError error = aclrtSynchronizeStream(stream);
     if (error == ACL_SUCCESS && difference.late) {
       ok(HcclBarrier(comm, stream));

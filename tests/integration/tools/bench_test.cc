@@ -161,7 +161,7 @@ TEST(Bench, OneRankMeasuresAllThatItCan) {
   const Outcome outcome =
       weft({"bench", "all", "-n", "1", "-b", "8", "-e", "8", "--min-time", "0.005"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out.find("# send_recv"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("# send_recv:"), std::string::npos);
   EXPECT_NE(outcome.out.find("# batch_send_recv"), std::string::npos);
 }
 
