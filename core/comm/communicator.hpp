@@ -94,7 +94,11 @@ class Communicator final : private control::Listener {
   [[nodiscard]] bool busy() const noexcept {
     return executor_->ended() != next_task_ || messenger_->busy();
   }
-  [[nodiscard]] int32_t health() const noexcept { return watch_->health(); }
+  /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
+  [[nodiscard]] int32_t health() const noexcept {
+    const int32_t code = watch_->health();
+    return code != 0 ? code : watch_->look_at_boards();
+  }
   [[nodiscard]] const LastCall& last_call() const noexcept { return last_; }
 
  private:

@@ -18,7 +18,7 @@ namespace weft::exec {
 /// until the receiver has ended that call.
 struct alignas(64) Line {
   std::atomic<uint64_t> epoch;  // call << 16 | signals sent in this call
-  uint32_t fingerprint;         // of call and choice: differs if the peer calls something else
+  uint32_t fingerprint;         // of all calls and choices so far: differs if one of them did
   uint32_t carry;               // bytes << 24 | offset in Scratch; 0 if nothing is carried
   uint64_t in;                  // the sender's buffers, as addresses in the sender's process
   uint64_t out;

@@ -135,6 +135,7 @@ class Executor {
   Board* const board_;           // own
   uint32_t awaited_ = 0;         // peer that the last walk stopped for
   uint64_t call_ = 0;            // the piece being run
+  uint32_t history_ = 0;         // hash of the fingerprints of all calls up to this one
   std::byte** bases_ = nullptr;  // of the parity of call_: [space * ranks + rank]
   std::vector<std::byte*> base_tables_[2];
   uint64_t all_begun_ = 0;       // the newest call that all are known to have begun

@@ -55,7 +55,7 @@ int32_t Executor::investigate(Task& task) noexcept {
 
 /// Whether some rank is in the same call, but calls something else.
 int32_t Executor::check_records(const Task& task) noexcept {
-  const uint64_t mine = tag_of(call_, task.fingerprint);
+  const uint64_t mine = tag_of(call_, history_);
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
     if (r == setup_.rank || (!watch_.is_open(r) && !watch_.is_closed(r))) continue;
     const Record& record = setup_.boards[r]->records[call_ & 1];
@@ -78,6 +78,17 @@ int32_t Executor::mismatch(const Task& task, uint32_t peer) noexcept {
   fault.call = call_;
   fault.key_a = task.plan->key;
   fault.key_b = setup_.boards[peer]->records[call_ & 1].key;
+  // The call before may have differed already, in a way that made nobody wait in vain.
+  const Record& mine = board_->records[(call_ - 1) & 1];
+  const Record& theirs = setup_.boards[peer]->records[(call_ - 1) & 1];
+  const uint64_t my_tag = mine.tag.load(std::memory_order_acquire);
+  const uint64_t their_tag = theirs.tag.load(std::memory_order_acquire);
+  const auto before = static_cast<uint32_t>(call_ - 1);
+  if (my_tag >> 32 == before && their_tag >> 32 == before && my_tag != their_tag) {
+    fault.call = call_ - 1;
+    fault.key_a = mine.key;
+    fault.key_b = theirs.key;
+  }
   return watch_.raise(fault);
 }
 

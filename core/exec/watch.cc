@@ -186,10 +186,12 @@ std::string Watch::explain(const Fault& fault) const {
       break;
   }
   if (fault.key_a == fault.key_b) {
+    const char* what =
+        has_lengths(fault.key_a.op) ? "with different counts or displacements, or they " : "";
     return fmt::format(
-        "call {} differs: {} and {} both call {} but {}chose different algorithms", fault.call,
-        rank_a, rank_b, a,
-        has_lengths(fault.key_a.op) ? "with different counts or displacements, or they " : "");
+        "call {} differs: {} and {} both call {} but {}chose different algorithms, or an earlier "
+        "call differed already",
+        fault.call, rank_a, rank_b, a, what);
   }
   return fmt::format("call {} differs: {} calls {}, {} calls {}", fault.call, rank_a, a, rank_b, b);
 }

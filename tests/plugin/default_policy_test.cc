@@ -54,9 +54,25 @@ TEST_F(DefaultPolicy, ChangesAlgorithmWhereItSays) {
   };
   EXPECT_EQ(chosen(1024, 4), "mesh.one_shot");
   EXPECT_EQ(chosen(1025, 4), "mesh.two_shot");
-  EXPECT_EQ(chosen(128, 16), "mesh.one_shot");
-  EXPECT_EQ(chosen(129, 5), "mesh.two_shot");
-  EXPECT_EQ(chosen(128, 17), "mesh.two_shot");
+  EXPECT_EQ(chosen(128, 8), "mesh.one_shot");
+  EXPECT_EQ(chosen(129, 5), "tree.star_all_reduce");
+  EXPECT_EQ(chosen(4096, 1000), "tree.star_all_reduce");
+  EXPECT_EQ(chosen(4097, 17), "mesh.two_shot");
+}
+
+TEST_F(DefaultPolicy, SumsInRankOrderWithoutBeingAsked) {
+  Policy policy = Policy::load(Policy::default_file());
+  policy.resolve(registry_);
+  for (const uint32_t op :
+       {WEFT_OP_ALL_REDUCE, WEFT_OP_REDUCE, WEFT_OP_REDUCE_SCATTER, WEFT_OP_REDUCE_SCATTER_V}) {
+    for (const uint32_t ranks : {2U, 4U, 8U, 33U, 1000U}) {
+      for (uint64_t bytes = 1; bytes < 1ULL << 40; bytes *= 3) {
+        const Query query = {op, bytes, ranks, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, false};
+        const plugin::Algorithm& algorithm = *policy.choose(query).algorithm;
+        EXPECT_NE(algorithm.table.flags & WEFT_ALGORITHM_RANK_ORDER, 0U) << algorithm.name;
+      }
+    }
+  }
 }
 
 // Takes "# " off the lines of the commented rules and puts them in front of the others.

@@ -3,6 +3,7 @@
 // parameters.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -141,10 +142,23 @@ TEST(AlgorithmList, NeedsAConstantNumberOfScratchBlocksOnTheRing) {
   }
 }
 
+TEST(AlgorithmList, SignalsTwiceForEachRankInAStar) {
+  constexpr uint32_t kRanks = 64;
+  for (const char* name : {"tree.star_all_reduce", "tree.star_barrier"}) {
+    size_t signals = 0;
+    for (const Schedule& schedule : emit_all(name, kRanks)) {
+      signals += static_cast<size_t>(
+          std::count_if(schedule.steps.begin(), schedule.steps.end(),
+                        [](const Step& step) { return step.verb == WEFT_VERB_SIGNAL; }));
+    }
+    EXPECT_EQ(signals, 2 * (kRanks - 1)) << name;
+  }
+}
+
 TEST(AlgorithmList, TalksToFewRanksInTheTree) {
   constexpr uint32_t kRanks = 64;  // 6 rounds
   for (const plugin::Algorithm& a : plugins().algorithms()) {
-    if (a.name.rfind("tree.", 0) != 0) continue;
+    if (a.name.rfind("tree.", 0) != 0 || a.name.rfind("tree.star", 0) == 0) continue;
     for (const Schedule& schedule : emit_all(a.name, kRanks, 5)) {
       std::set<uint32_t> peers;
       for (const Step& step : schedule.steps) {

@@ -78,7 +78,8 @@ typedef struct weft_transport {
   void (*endpoint_close)(void* endpoint);
 
   /* Makes the endpoint's device current on the calling thread, so that its streams can be used;
-   * *previous takes what was current. / Makes `previous` current again, if there was one (pairs). */
+   * *previous takes what was current. / Makes `previous` current again, if there was one (pairs).
+   */
   int32_t (*enter)(void* endpoint, void** previous);
   void (*leave)(void* endpoint, void* previous);
 

@@ -51,7 +51,7 @@ def check_layout(prefix):
     for name in ("include/hccl/hccl.h", "include/acl/acl.h", "include/weft/comm.h",
                  "lib64/libhccl.so", "lib64/libhcomm.so", "lib64/libascendcl.so",
                  "lib64/libacl_rt.so", "lib64/weft/plugins/algo-mesh.so",
-                 "lib64/weft/plugins/algo-ring.so", "lib64/weft/plugins/transport-hccs-sdma.so",
+                 "lib64/weft/plugins/algo-ring.so", "lib64/weft/plugins/algo-tree.so", "lib64/weft/plugins/transport-hccs-sdma.so",
                  "etc/weft/policy.toml", "bin/weft", "set_env.sh"):
         if not (prefix / name).exists():
             fail(f"{name} is not installed")

@@ -90,10 +90,10 @@ std::vector<Shape> shapes() {
 std::vector<Algorithm> algorithms_of(Op op) {
   switch (op) {
     case Op::kAllReduce:
-      return {{"mesh.one_shot", true},         {"mesh.two_shot", true},
-              {"ring.all_reduce", false},      {"tree.hd_all_reduce", false},
-              {"tree.nhr_all_reduce", false},  {"tree.doubling_all_reduce", false},
-              {"tree.gather_all_reduce", true}};
+      return {{"mesh.one_shot", true},          {"mesh.two_shot", true},
+              {"ring.all_reduce", false},       {"tree.hd_all_reduce", false},
+              {"tree.nhr_all_reduce", false},   {"tree.doubling_all_reduce", false},
+              {"tree.gather_all_reduce", true}, {"tree.star_all_reduce", true}};
     case Op::kBroadcast:
       return {{"mesh.broadcast", false},
               {"mesh.broadcast_push", false},

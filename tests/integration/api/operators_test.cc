@@ -76,17 +76,29 @@ TEST_P(OperatorsInPieces, AreRightFromAndToMemoryThatPeersCannotSee) {
 }
 
 TEST_P(Operators, NobodyPassesABarrierBeforeAllHaveReachedIt) {
-  run_ranks(GetParam().ranks, GetParam().layout, [](Rank& rank) {
-    HcclComm comm = rank.join();
+  const PolicyFile policy(policy_text());
+  GroupOptions options;
+  options.environment = policy.environment();
+  const auto body = [&](Rank& rank) {
     const Stream stream;
-    for (uint32_t round = 1; round <= 20; ++round) {
-      rank.event(0);
-      ok(HcclBarrier(comm, stream));
-      stream.synchronize();
-      check(rank.counted(0) >= round * rank.ranks(), "the barrier let a rank through too early");
+    uint32_t round = 0;
+    for (const char* algorithm : {"mesh.barrier", "tree.barrier", "tree.star_barrier"}) {
+      rank.sync();
+      if (rank.rank() == 0) policy.write(policy_text({{"barrier", algorithm}}));
+      rank.sync();
+      HcclComm comm = rank.join();
+      for (const uint32_t last = round + 20; round < last;) {
+        ++round;
+        rank.event(0);
+        ok(HcclBarrier(comm, stream));
+        stream.synchronize();
+        check(rank.counted(0) >= round * rank.ranks(), "the barrier let a rank through too early");
+      }
+      check(rank.ranks() == 1 || last_call(comm).algorithm == algorithm, "another algorithm ran");
+      ok(HcclCommDestroy(comm));
     }
-    ok(HcclCommDestroy(comm));
-  });
+  };
+  run_ranks(GetParam().ranks, GetParam().layout, body, options);
 }
 
 }  // namespace
