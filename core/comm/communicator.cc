@@ -166,7 +166,7 @@ Communicator::~Communicator() {
   if (board_ != nullptr)
     board_->identity.magic.store(exec::closed(magic_), std::memory_order_release);
   if (executor_ != nullptr) {
-    bury({transport_.table, endpoint_, board_, magic_, watch_->living_peers(), executor_->done()});
+    bury({transport_.table, endpoint_, board_, magic_, watch_->living_peers(), next_call_ - 1});
     return;
   }
   if (board_ != nullptr) transport_.table->release(endpoint_, board_);

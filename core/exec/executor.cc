@@ -275,10 +275,9 @@ int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {
 }
 
 void Executor::finish(Task& task) noexcept {
-  // After a failure calls may end out of order: never step back.
-  if (done() < task.last_call) {
-    board_->progress.done.store(task.last_call, std::memory_order_release);
-  }
+  // One that fails before its turn does not count: an earlier one may still be running, and what
+  // that one uses would look free.
+  if (task.begun) board_->progress.done.store(task.last_call, std::memory_order_release);
   // From here on task and executor may be gone.
   ended_.fetch_add(1, std::memory_order_release);
 }

@@ -32,7 +32,7 @@ int32_t Executor::check_members(const Task& task) noexcept {
         setup_.boards[r]->progress.done.load(std::memory_order_acquire) >= task.last_call) {
       continue;
     }
-    return watch_.raise_remote(r, call_, task.plan->key);
+    return watch_.raise_remote(r, task.first_call, task.plan->key);
   }
   return 0;
 }
@@ -66,7 +66,7 @@ int32_t Executor::check_records(const Task& task) noexcept {
 }
 
 void Executor::dropped(Task& task) noexcept {
-  watch_.raise_dropped(call_, task.plan->key);
+  watch_.raise_dropped(task.first_call + task.piece, task.plan->key);
   finish(task);
 }
 

@@ -64,8 +64,12 @@ int32_t Messenger::run(weft_task* base) noexcept {
 void Messenger::drop(weft_task* base) noexcept {
   MessageTask& task = *reinterpret_cast<MessageTask*>(base);
   Messenger& messenger = *task.messenger;
-  const MessageStep& first = task.steps.front();
-  messenger.watch_.raise_dropped(first.sequence, messenger.key(first));
+  comm::CallKey key = messenger.key(task.steps.front());
+  if (task.steps.size() > 1) {
+    key.op = comm::kOpBatch;
+    key.count = task.steps.size();
+  }
+  messenger.watch_.raise_dropped(task.steps.front().sequence, key);
   messenger.finish(task);
 }
 

@@ -72,6 +72,7 @@ bool Watch::tired(Wait& wait) const noexcept {
 }
 
 int32_t Watch::look_at_boards() noexcept {
+  if (const int32_t code = failure(); code != 0) return code;  // of a call on another stream
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
     if (r == setup_.rank || (!is_open(r) && !is_closed(r))) continue;
     const Fault& fault = setup_.boards[r]->fault;
@@ -127,8 +128,12 @@ int32_t Watch::raise_dropped(uint64_t call, const comm::CallKey& key) noexcept {
   return raise_remote(setup_.rank, call, key);
 }
 
-int32_t Watch::raise(const Fault& fault) noexcept {
+/// The first fault stays on the board: peers may be reading it, and calls on two streams may fail
+/// at the same time.
+void Watch::publish(const Fault& fault) noexcept {
+  const std::lock_guard lock(mutex_);
   Fault& mine = setup_.boards[setup_.rank]->fault;
+  if (mine.raised.load(std::memory_order_relaxed) != 0) return;
   mine.code = fault.code;
   mine.rank_a = fault.rank_a;
   mine.rank_b = fault.rank_b;
@@ -138,6 +143,10 @@ int32_t Watch::raise(const Fault& fault) noexcept {
   mine.key_a = fault.key_a;
   mine.key_b = fault.key_b;
   mine.raised.store(1, std::memory_order_release);
+}
+
+int32_t Watch::raise(const Fault& fault) noexcept {
+  publish(fault);
   return adopt(fault);
 }
 

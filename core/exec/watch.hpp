@@ -68,7 +68,7 @@ class Watch {
 
   /// Counts a resume that found nothing. True if it is time to look around.
   bool tired(Wait& wait) const noexcept;
-  /// Looks for what other ranks raised. Returns the failure, or 0.
+  /// Looks for what other ranks raised, or another call of this rank. Returns the failure, or 0.
   int32_t look_at_boards() noexcept;
   /// Whether a wait for `peer` is hopeless: it is gone, or another one has been for long. What it
   /// wrote before counts: look for it once more, then give up with raise_remote.
@@ -84,6 +84,7 @@ class Watch {
   int32_t raise_dropped(uint64_t call, const comm::CallKey& key) noexcept;
 
  private:
+  void publish(const Fault& fault) noexcept;
   int32_t adopt(const Fault& fault) noexcept;
   void set_failure(int32_t code, const std::string& text) noexcept;
   [[nodiscard]] std::string explain(const Fault& fault) const;
@@ -92,7 +93,7 @@ class Watch {
   std::unique_ptr<std::atomic<PeerState>[]> states_;
   std::atomic<bool> any_lost_{false};
   std::atomic<int32_t> failure_{0};
-  mutable std::mutex mutex_;  // guards the texts; taken only when something has failed
+  mutable std::mutex mutex_;  // guards the texts and this rank's Fault; taken only on failure
   std::string failure_text_;
   std::string lost_text_;
   uint32_t lost_rank_ = 0;  // the first one
