@@ -102,6 +102,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   }
   made->fingerprint = hash.value();
   made->synchronises = depends_on_all(key.op);
+  last_ = {};  // its texts may be those of the plan that makes room
   return plans_.insert(std::move(made), executor_->done());
 }
 
@@ -154,8 +155,11 @@ Communicator::Extent Communicator::set_lengths(const Call& call, exec::Task& tas
   task.fingerprint ^= static_cast<uint32_t>(given.digest ^ given.digest >> 32);
   if (plan.uses_scratch) {
     const uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
-    task.pieces = static_cast<uint32_t>(
-        std::max<uint64_t>(1, (longest + plan.piece_bytes - 1) / plan.piece_bytes));
+    const uint64_t pieces = (longest + plan.piece_bytes - 1) / plan.piece_bytes;
+    if (pieces > UINT32_MAX) {
+      throw Error(HCCL_E_MEMORY, "the HCCL buffer is too small for a call of this size");
+    }
+    task.pieces = std::max<uint32_t>(1, static_cast<uint32_t>(pieces));
   }
   return extent;
 }
@@ -193,7 +197,7 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
   task.after.bytes = 0;
   bool stage_in = ranks_ > 1 && extent.in != 0 && !visible(call.in, extent.in);
   bool stage_out = ranks_ > 1 && extent.out != 0 && !visible(call.out, extent.out);
-  if (ranks_ > 1 && overlaps_badly(call, task, extent)) {
+  if (overlaps_badly(call, task, extent)) {
     // The smaller of the two buffers moves out of the way.
     (extent.out < extent.in ? stage_out : stage_in) = true;
   }
