@@ -38,7 +38,7 @@ void check_message(const comm::Message& message, const char* peer_name,
 
 comm::CallKey key(uint32_t op, uint64_t count, int type, int reduce_op = 0, uint32_t root = 0);
 
-/// Does `run` now, or when the group of this thread ends. `bytes` orders the calls of a group.
+/// Does `run` now, or when the group of this thread ends.
 template <class Run>
 HcclResult perform(const Operator& what, Run&& run) {
   if (in_group()) {

@@ -3,6 +3,7 @@
 // arrays in the documented order, make a Call, issue it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -89,6 +90,13 @@ void exchange(Communicator& group, const Exchange& what, aclrtStream stream) {
   check_buffer(what.send, "sendBuf", lengths.in_counts, n);
   check_buffer(what.recv, "recvBuf", lengths.out_counts, n);
   check_type(what.type);
+  const uint32_t me = group.rank();
+  if (lengths.in_counts[me] != lengths.out_counts[me]) {
+    throw Error(HCCL_E_PARA,
+                fmt::format("this rank sends {} elements to itself and expects {}; sendCounts[{}] "
+                            "and recvCounts[{}] must be equal",
+                            lengths.in_counts[me], lengths.out_counts[me], me, me));
+  }
   check_displacements(lengths.in_counts, lengths.in_displacements, n, what.type, "sdispls");
   check_displacements(lengths.out_counts, lengths.out_displacements, n, what.type, "rdispls");
   group.issue({key(WEFT_OP_ALL_TO_ALL_V, 0, what.type), what.send, what.recv, lengths}, stream);
