@@ -5,15 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <deque>
-#include <memory>
-#include <random>
-
-#include "hccl/hccl_types.h"
-#include "schedule/builder.hpp"
-#include "weft/sdk.hpp"
+#include "support.hpp"
 
 namespace {
 
@@ -65,131 +57,7 @@ WEFT_ALGORITHM(direct, .name = "direct", .summary = "", .op = WEFT_OP_ALL_REDUCE
 namespace weft::exec {
 namespace {
 
-constexpr uint64_t kScratch = 4096;
-thread_local std::string last_task_error;
-
-weft_transport loopback() {
-  weft_transport t{};
-  t.head = WEFT_HEAD(weft_transport);
-  t.task_error = [](const char* text) { last_task_error = text; };
-  t.copy = [](void* dst, const void* src, uint64_t bytes) { std::memcpy(dst, src, bytes); };
-  t.reduce = [](void* const* dsts, uint64_t nd, const void* const* srcs, uint64_t ns,
-                uint64_t count, int32_t, int32_t) {
-    for (uint64_t i = 0; i < count; ++i) {
-      int32_t sum = 0;
-      for (uint64_t s = 0; s < ns; ++s) sum += static_cast<const int32_t*>(srcs[s])[i];
-      for (uint64_t d = 0; d < nd; ++d) static_cast<int32_t*>(dsts[d])[i] = sum;
-    }
-  };
-  return t;
-}
-
-/// n ranks in this thread.
-class Group {
- public:
-  explicit Group(uint32_t n, std::chrono::milliseconds timeout = std::chrono::seconds(60))
-      : n_(n), transport_(loopback()) {
-    const BoardLayout layout = board_layout(n, kScratch);
-    for (uint32_t r = 0; r < n; ++r) {
-      memory_.emplace_back(std::aligned_alloc(4096, (layout.bytes + 4095) / 4096 * 4096),
-                           std::free);
-      std::memset(memory_.back().get(), 0, layout.bytes);
-      boards_.push_back(static_cast<Board*>(memory_.back().get()));
-      boards_.back()->identity.magic = Board::kMagic;
-    }
-    for (uint32_t r = 0; r < n; ++r) {
-      Setup& setup = setups_.emplace_back();
-      setup.transport = &transport_;
-      setup.rank = r;
-      setup.ranks = n;
-      setup.boards = boards_;
-      setup.deltas.assign(n, 0);
-      for (uint32_t k = 0; k < n; ++k) setup.peer_names.push_back("rank " + std::to_string(k));
-      setup.scratch_bytes = kScratch;
-      setup.timeout = timeout;
-      watches_.push_back(std::make_unique<Watch>(setup));
-      executors_.push_back(std::make_unique<Executor>(setup, *watches_.back()));
-    }
-  }
-
-  /// Prepares one call of rank r on int32 data; runs when step()ped.
-  void add(uint32_t r, const weft_algorithm& algorithm, uint64_t count, const int32_t* in,
-           int32_t* out) {
-    plans_.push_back(std::make_unique<ExecPlan>());
-    ExecPlan& plan = *plans_.back();
-    plan.key.op = WEFT_OP_ALL_REDUCE;
-    plan.key.count = count;
-    plan.key.type = 2;
-    plan.plan = schedule::bind(
-        schedule::emit(algorithm, algorithm.name, {WEFT_OP_ALL_REDUCE, n_, r, 0}, {}),
-        {count, 4, kScratch});
-    plan.fingerprint = static_cast<uint32_t>(count * 31 + algorithm.name[0]);
-    tasks_.push_back(std::make_unique<Task>());
-    Task& task = *tasks_.back();
-    task.executor = executors_[r].get();
-    task.plan = &plan;
-    task.in = in;
-    task.out = out;
-    task.first_call = next_call_[r] + 1;
-    task.last_call = next_call_[r] + plan.plan.pieces;
-    task.pieces = plan.plan.pieces;
-    task.fingerprint = plan.fingerprint;
-    next_call_[r] = task.last_call;
-    queue_[r].push_back(&task);
-  }
-
-  /// One resume of the oldest call of rank r. 0, -1 or a code; 0 too if there is none.
-  int32_t step(uint32_t r) {
-    if (queue_[r].empty()) return 0;
-    const int32_t result = Executor::run(&queue_[r].front()->base);
-    if (result != WEFT_TASK_AGAIN) queue_[r].erase(queue_[r].begin());
-    return result;
-  }
-  /// The stream of rank r drops its oldest call.
-  void drop(uint32_t r) {
-    Executor::drop(&queue_[r].front()->base);
-    queue_[r].erase(queue_[r].begin());
-  }
-  [[nodiscard]] bool idle(uint32_t r) { return queue_[r].empty(); }
-  Watch& watch(uint32_t r) { return *watches_[r]; }
-  Executor& executor(uint32_t r) { return *executors_[r]; }
-  Board& board(uint32_t r) { return *boards_[r]; }
-  [[nodiscard]] std::vector<std::byte> bytes_of_board(uint32_t r) const {
-    const auto* bytes = reinterpret_cast<const std::byte*>(boards_[r]);
-    return {bytes, bytes + board_layout(n_, kScratch).bytes};
-  }
-
-  /// Resumes ranks in a random order until all calls have ended.
-  void run(uint32_t seed) {
-    std::mt19937 random(seed);
-    for (uint64_t rounds = 0;; ++rounds) {
-      uint32_t left = 0;
-      for (uint32_t r = 0; r < n_; ++r) left += idle(r) ? 0 : 1;
-      if (left == 0) return;
-      ASSERT_LT(rounds, 10'000'000u) << "stuck";
-      const int32_t result = step(static_cast<uint32_t>(random() % n_));
-      ASSERT_LE(result, 0) << last_task_error;
-    }
-  }
-
- private:
-  uint32_t n_;
-  weft_transport transport_;
-  std::vector<std::unique_ptr<void, void (*)(void*)>> memory_;
-  std::vector<Board*> boards_;
-  std::deque<Setup> setups_;
-  std::vector<std::unique_ptr<Watch>> watches_;
-  std::vector<std::unique_ptr<Executor>> executors_;
-  std::vector<std::unique_ptr<ExecPlan>> plans_;
-  std::vector<std::unique_ptr<Task>> tasks_;
-  std::vector<Task*> queue_[64];
-  uint64_t next_call_[64] = {};
-};
-
-int32_t value(uint32_t rank, uint32_t call, uint64_t i) {
-  return static_cast<int32_t>(rank * 1000003 + call * 7919 + i * 31);
-}
-
+/// A few calls, every other one on the second stream. Threads resume them if `seed` is 0.
 void run_calls(uint32_t n, const weft_algorithm& algorithm, uint64_t count, uint32_t seed) {
   constexpr uint32_t kCalls = 5;
   Group group(n);
@@ -203,10 +71,10 @@ void run_calls(uint32_t n, const weft_algorithm& algorithm, uint64_t count, uint
   }
   for (uint32_t call = 0; call < kCalls; ++call) {
     for (uint32_t r = 0; r < n; ++r) {
-      group.add(r, algorithm, count, ins[call * n + r].data(), outs[call * n + r].data());
+      group.add(r, algorithm, count, ins[call * n + r].data(), outs[call * n + r].data(), call % 2);
     }
   }
-  group.run(seed);
+  seed == 0 ? group.run_on_threads() : group.run(seed);
   for (uint32_t call = 0; call < kCalls; ++call) {
     for (uint64_t i = 0; i < count; ++i) {
       int32_t sum = 0;
@@ -222,11 +90,18 @@ void run_calls(uint32_t n, const weft_algorithm& algorithm, uint64_t count, uint
 TEST(Executor, SumsRightWhateverTheOrderOfResumes) {
   for (const uint32_t n : {2, 3, 5, 8}) {
     for (const uint64_t count : {1, 8, 9, 100, 3000}) {  // carried, plain, cut into pieces
-      for (uint32_t seed = 0; seed < 3; ++seed) {
+      for (uint32_t seed = 1; seed < 4; ++seed) {
         run_calls(n, weft_algorithm_swap_through_scratch, count, seed);
         run_calls(n, weft_algorithm_direct, count, seed);
       }
     }
+  }
+}
+
+TEST(Executor, SumsRightOnThreads) {
+  for (const uint64_t count : {1, 100, 3000}) {
+    run_calls(3, weft_algorithm_swap_through_scratch, count, 0);
+    run_calls(3, weft_algorithm_direct, count, 0);
   }
 }
 
@@ -341,6 +216,19 @@ TEST(Executor, ADroppedCallFailsTheCommunicatorOnAllRanks) {
   int32_t result = WEFT_TASK_AGAIN;
   for (int i = 0; i < 1000 && result == WEFT_TASK_AGAIN; ++i) result = group.step(0);
   EXPECT_EQ(result, HCCL_E_REMOTE);
+}
+
+TEST(Executor, ACallThatFailsBeforeItsTurnDoesNotCountAsDone) {
+  Group group(2);
+  std::vector<int32_t> in(4, 1), out(4);
+  group.add(0, weft_algorithm_direct, 4, in.data(), out.data(), 0);
+  group.add(0, weft_algorithm_direct, 4, in.data(), out.data(), 1);
+  EXPECT_EQ(group.step(0, 0), WEFT_TASK_AGAIN);
+  group.drop(0, 1);
+  EXPECT_EQ(group.executor(0).done(), 0u) << "the first one is still running";
+  EXPECT_EQ(group.finish(0, 0), HCCL_E_UNAVAIL) << "its communicator has failed";
+  EXPECT_EQ(group.executor(0).done(), 1u);
+  EXPECT_EQ(group.executor(0).ended(), 2u);
 }
 
 TEST(Executor, CountsCallsThatEndedHoweverTheyEnded) {
