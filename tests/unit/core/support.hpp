@@ -198,6 +198,7 @@ class Group {
     const auto bind = has_lengths(algorithm.op) ? schedule::bind_blocks : schedule::bind;
     plan.plan = bind(steps, {count, 4, scratch_});
     plan.fingerprint = static_cast<uint32_t>(count * 31 + algorithm.name[0]);
+    plan.synchronises = depends_on_all(algorithm.op);
     return plan;
   }
 
