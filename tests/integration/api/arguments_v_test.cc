@@ -221,6 +221,18 @@ TEST_P(Exchange, InOneDirectionOnlyNeedsOneBufferOnEachRank) {
   });
 }
 
+TEST(AllToAllV, AnOwnBlockOfTwoLengthsIsRefused) {
+  with_fixture([](const Fixture& f) {
+    uint64_t sent = 4;
+    uint64_t expected = 3;
+    Arguments a(f);
+    a.send_counts = &sent;
+    a.recv_counts = &expected;
+    refused(call(F::kAllToAllV, a), HCCL_E_PARA,
+            {"HcclAlltoAllV", "sends 4 elements to itself and expects 3", "sendCounts[0]"});
+  });
+}
+
 TEST(AllToAllVC, ACountOfTheOwnRowOverTheLimitIsRefused) {
   run_ranks(2, Layout::kThreads, [](Rank& rank) {
     const Fixture f(rank);
