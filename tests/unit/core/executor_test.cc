@@ -42,6 +42,18 @@ void chain(const weft::Problem& p, weft::Schedule& s) {  // no all-reduce: only 
   if (p.rank() > 0) s.signal(p.rank() - 1);
 }
 
+void tell(const weft::Problem& p, weft::Schedule& s) {  // the root waits for nobody
+  if (p.rank() != 0) {
+    s.wait(0);
+    s.copy(p.out().all(), p.scratch(0));
+    return;
+  }
+  for (const uint32_t peer : p.peers()) {
+    s.copy(p.scratch(0).at(peer), p.in().all());
+    s.signal(peer);
+  }
+}
+
 void many_sources(const weft::Problem& p, weft::Schedule& s) {  // sums its own input over and over
   const std::vector<weft::Chunk> sources(weft::schedule::max_operands(p.ranks()), p.in().all());
   s.reduce(p.out().all(), sources);
@@ -50,6 +62,7 @@ void many_sources(const weft::Problem& p, weft::Schedule& s) {  // sums its own 
 }  // namespace
 
 WEFT_ALGORITHM(chain, .name = "chain", .summary = "", .op = WEFT_OP_ALL_REDUCE);
+WEFT_ALGORITHM(tell, .name = "tell", .summary = "", .op = WEFT_OP_BROADCAST);
 WEFT_ALGORITHM(many_sources, .name = "many_sources", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 WEFT_ALGORITHM(swap_through_scratch, .name = "swap", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 WEFT_ALGORITHM(direct, .name = "direct", .summary = "", .op = WEFT_OP_ALL_REDUCE);
@@ -102,6 +115,25 @@ TEST(Executor, SumsRightOnThreads) {
   for (const uint64_t count : {1, 100, 3000}) {
     run_calls(3, weft_algorithm_swap_through_scratch, count, 0);
     run_calls(3, weft_algorithm_direct, count, 0);
+  }
+}
+
+TEST(Executor, ARankThatWaitsForNobodyIsAtMostTwoCallsAhead) {
+  for (const uint64_t count : {8, 9, 2000}) {  // carried, plain, cut into pieces
+    Group group(3);
+    std::deque<std::vector<int32_t>> data, rooms;
+    for (uint32_t call = 0; call < 6; ++call) {
+      data.emplace_back(count);
+      for (uint64_t i = 0; i < count; ++i) data.back()[i] = value(0, call, i);
+      group.add(0, weft_algorithm_tell, count, data.back().data(), nullptr);
+      for (const uint32_t r : {1, 2}) {
+        group.add(r, weft_algorithm_tell, count, nullptr, rooms.emplace_back(count).data());
+      }
+    }
+    for (int i = 0; i < 100; ++i) group.step(0);
+    EXPECT_EQ(group.executor(0).done(), 2u) << "calls, or pieces of one";
+    group.run(1);
+    for (size_t i = 0; i < rooms.size(); ++i) ASSERT_EQ(rooms[i], data[i / 2]) << "call " << i / 2;
   }
 }
 
