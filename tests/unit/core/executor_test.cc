@@ -54,6 +54,12 @@ void tell(const weft::Problem& p, weft::Schedule& s) {  // the root waits for no
   }
 }
 
+void show(const weft::Problem& p, weft::Schedule& s) {  // the same without Scratch
+  if (p.rank() == 0) return s.signal(p.peers());
+  s.wait(0);
+  s.copy(p.out().all(), p.in().all().at(0));
+}
+
 void many_sources(const weft::Problem& p, weft::Schedule& s) {  // sums its own input over and over
   const std::vector<weft::Chunk> sources(weft::schedule::max_operands(p.ranks()), p.in().all());
   s.reduce(p.out().all(), sources);
@@ -63,6 +69,7 @@ void many_sources(const weft::Problem& p, weft::Schedule& s) {  // sums its own 
 
 WEFT_ALGORITHM(chain, .name = "chain", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 WEFT_ALGORITHM(tell, .name = "tell", .summary = "", .op = WEFT_OP_BROADCAST);
+WEFT_ALGORITHM(show, .name = "show", .summary = "", .op = WEFT_OP_BROADCAST);
 WEFT_ALGORITHM(many_sources, .name = "many_sources", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 WEFT_ALGORITHM(swap_through_scratch, .name = "swap", .summary = "", .op = WEFT_OP_ALL_REDUCE);
 WEFT_ALGORITHM(direct, .name = "direct", .summary = "", .op = WEFT_OP_ALL_REDUCE);
@@ -118,22 +125,27 @@ TEST(Executor, SumsRightOnThreads) {
   }
 }
 
+void run_ahead(const weft_algorithm& algorithm, uint64_t count) {
+  Group group(3);
+  std::deque<std::vector<int32_t>> data, rooms;
+  for (uint32_t call = 0; call < 6; ++call) {
+    data.emplace_back(count);
+    for (uint64_t i = 0; i < count; ++i) data.back()[i] = value(0, call, i);
+    group.add(0, algorithm, count, data.back().data(), nullptr);
+    for (const uint32_t r : {1, 2}) {
+      group.add(r, algorithm, count, nullptr, rooms.emplace_back(count).data());
+    }
+  }
+  for (int i = 0; i < 100; ++i) group.step(0);
+  EXPECT_EQ(group.executor(0).done(), 2u) << "calls, or pieces of one";
+  group.run(1);
+  for (size_t i = 0; i < rooms.size(); ++i) ASSERT_EQ(rooms[i], data[i / 2]) << "call " << i / 2;
+}
+
 TEST(Executor, ARankThatWaitsForNobodyIsAtMostTwoCallsAhead) {
   for (const uint64_t count : {8, 9, 2000}) {  // carried, plain, cut into pieces
-    Group group(3);
-    std::deque<std::vector<int32_t>> data, rooms;
-    for (uint32_t call = 0; call < 6; ++call) {
-      data.emplace_back(count);
-      for (uint64_t i = 0; i < count; ++i) data.back()[i] = value(0, call, i);
-      group.add(0, weft_algorithm_tell, count, data.back().data(), nullptr);
-      for (const uint32_t r : {1, 2}) {
-        group.add(r, weft_algorithm_tell, count, nullptr, rooms.emplace_back(count).data());
-      }
-    }
-    for (int i = 0; i < 100; ++i) group.step(0);
-    EXPECT_EQ(group.executor(0).done(), 2u) << "calls, or pieces of one";
-    group.run(1);
-    for (size_t i = 0; i < rooms.size(); ++i) ASSERT_EQ(rooms[i], data[i / 2]) << "call " << i / 2;
+    run_ahead(weft_algorithm_tell, count);
+    run_ahead(weft_algorithm_show, count);
   }
 }
 
