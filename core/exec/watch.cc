@@ -127,17 +127,23 @@ int32_t Watch::raise_dropped(uint64_t call, const comm::CallKey& key) noexcept {
   return raise_remote(setup_.rank, call, key);
 }
 
+/// The first fault stays: peers may be reading it.
 int32_t Watch::raise(const Fault& fault) noexcept {
   Fault& mine = setup_.boards[setup_.rank]->fault;
-  mine.code = fault.code;
-  mine.rank_a = fault.rank_a;
-  mine.rank_b = fault.rank_b;
-  mine.kind = fault.kind;
-  mine.call = fault.call;
-  mine.timeout_ms = fault.timeout_ms;
-  mine.key_a = fault.key_a;
-  mine.key_b = fault.key_b;
-  mine.raised.store(1, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    if (mine.raised.load(std::memory_order_relaxed) == 0) {
+      mine.code = fault.code;
+      mine.rank_a = fault.rank_a;
+      mine.rank_b = fault.rank_b;
+      mine.kind = fault.kind;
+      mine.call = fault.call;
+      mine.timeout_ms = fault.timeout_ms;
+      mine.key_a = fault.key_a;
+      mine.key_b = fault.key_b;
+      mine.raised.store(1, std::memory_order_release);
+    }
+  }
   return adopt(fault);
 }
 
