@@ -17,8 +17,8 @@ namespace {
 constexpr uint64_t kCounts[] = {3, 4000, 1, 777, 20000, 64};
 
 SampleCase mixed_case(uint32_t number) {
-  return {static_cast<Collective>(number % kCollectives),
-          kCounts[number % std::size(kCounts)] + number % 3, number};
+  return {static_cast<Op>(number % kCollectives), kCounts[number % std::size(kCounts)] + number % 3,
+          number};
 }
 
 class Concurrency : public testing::TestWithParam<Layout> {};
@@ -66,7 +66,7 @@ TEST_P(Concurrency, EveryCommunicatorCanHaveAThread) {
       const Stream stream;
       for (uint32_t i = 0; i < 22; ++i) {
         const Sample sample(mixed_case(i + 50 * thread), rank.rank(), rank.ranks());
-        ok(sample.issue(comms[thread], stream));
+        sample.run(comms[thread], stream);
         stream.synchronize();
         sample.verify();
       }
@@ -86,7 +86,7 @@ TEST_P(Concurrency, RanksMayUseCommunicatorsInDifferentOrderOnDifferentStreams) 
       for (uint32_t k = 0; k < kComms; ++k) {
         const uint32_t which = (k + rank.rank() + round) % kComms;
         samples.emplace_back(mixed_case(round + 20 * which), rank.rank(), rank.ranks());
-        ok(samples.back().issue(comms[which], streams[which]));
+        samples.back().run(comms[which], streams[which]);
       }
     }
     for (uint32_t k = 0; k < kComms; ++k) streams[(k + 3 * rank.rank()) % kComms].synchronize();
@@ -102,7 +102,7 @@ TEST_P(Concurrency, CollectivesOfOneCommunicatorRunInTheOrderOfIssueWhateverTheS
     std::vector<Sample> samples;
     for (uint32_t i = 0; i < 3 * kCollectives; ++i) {
       samples.emplace_back(mixed_case(i), rank.rank(), rank.ranks());
-      ok(samples.back().issue(comm, streams[(i * 5 + i / 7 + rank.rank()) % 4]));
+      samples.back().run(comm, streams[(i * 5 + i / 7 + rank.rank()) % 4]);
     }
     for (uint32_t s = 0; s < 4; ++s) streams[(s + rank.rank()) % 4].synchronize();
     for (const Sample& sample : samples) sample.verify();
@@ -258,7 +258,7 @@ TEST_P(Concurrency, MessagesAmongCollectivesOnOneStream) {
       samples.emplace_back(mixed_case(i), me, rank.ranks());
       sent.emplace_back(count, Memory::kHostUnaligned).pack(me, partner, i);
       received.emplace_back(count);
-      ok(samples.back().issue(comm, stream));
+      samples.back().run(comm, stream);
       if (me < partner) {
         sent.back().send(partner, comm, stream);
         received.back().receive(partner, comm, stream);
@@ -282,10 +282,10 @@ TEST_P(Concurrency, MessagesDoNotWaitForCollectivesOnAnotherStream) {
     const Stream collectives;
     const Stream messages;
     const uint32_t me = rank.rank();
-    const Sample sample({Collective::kAllReduce, 100, 1}, me, 3);
+    const Sample sample({Op::kAllReduce, 100, 1}, me, 3);
     Parcel parcel(3000);
     if (me == 2) rank.await(0, 2);  // the collective cannot end before the message has
-    ok(sample.issue(comm, collectives));
+    sample.run(comm, collectives);
     if (me == 0) {
       parcel.pack(0, 1, 1);
       parcel.send(1, comm, messages);
@@ -342,7 +342,7 @@ TEST_P(Concurrency, ThreadsWithCollectivesMessagesAndGroupsShareNothingButTheDev
         const Parcel received(count);
         sent.pack(me, next, number);
         if (thread != 0) ok(HcclGroupStart());
-        if (thread != 1) ok(sample.issue(comm, stream));
+        if (thread != 1) sample.run(comm, stream);
         if (thread == 0) {
           HcclSendRecvItem items[] = {sent.item(HCCL_SEND, next), received.item(HCCL_RECV, before)};
           ok(HcclBatchSendRecv(items, 2, comm, stream));

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many different calls on their way at once, in the fewest lines: each sample is one collective or
-// one end of a message, of int32, with buffers of its own and its result known. For tests of order
-// and concurrency; what one operator can do in all its forms is tested elsewhere.
+// Collectives and messages that own their buffers, for tests that have many on their way at once.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "buffers.hpp"
+#include "cases.hpp"
 #include "ranks.hpp"
 
 namespace weft::test {
@@ -34,7 +32,8 @@ class Words {
   uint64_t count_;
 };
 
-/// A message from one rank to another; `number` tells those of the same pair apart.
+/// One end of a message of int32 from one rank to another; `number` tells those of the same pair
+/// apart.
 class Parcel {
  public:
   Parcel(uint64_t count, Memory kind = Memory::kDevice) : words_(count, kind) { words_.clear(); }
@@ -55,65 +54,30 @@ class Parcel {
   Words words_;
 };
 
-enum class Collective {
-  kAllReduce,
-  kBroadcast,
-  kReduce,
-  kScatter,
-  kReduceScatter,
-  kAllGather,
-  kAllToAll,
-  kAllGatherV,
-  kReduceScatterV,
-  kAllToAllV,
-  kAllToAllVC
-};
-inline constexpr uint32_t kCollectives = 11;
-inline constexpr uint32_t kFirstWithLengths = 7;
-std::string name_of(Collective what);
-
-/// Equal on all ranks.
+/// A collective, equal on all ranks.
 struct SampleCase {
-  Collective what = Collective::kAllReduce;
-  uint64_t count = 1;   // elements of a block, about
-  uint32_t number = 0;  // makes the data, the root and the lengths different
+  Op what = Op::kAllReduce;
+  uint64_t count = 1;
+  uint32_t number = 0;  // makes type, reduction and root different
 };
+inline constexpr uint32_t kCollectives = 11;      // all of Op
+inline constexpr uint32_t kFirstWithLengths = 7;  // of Op: from here on the V operators
 
-/// One collective of one rank. Operators with lengths have blocks of none, gaps between blocks.
+/// One collective of one rank, with its buffers in memory of the current device.
 class Sample {
  public:
   Sample(const SampleCase& c, uint32_t rank, uint32_t ranks);
 
-  HcclResult issue(HcclComm comm, aclrtStream stream) const;
-  /// Fails the rank if anything in the output, gaps included, is not as it must be.
-  void verify() const;
+  void run(HcclComm comm, aclrtStream stream) const { trial_.run(comm, stream); }
+  /// Fails the rank if anything is not as it must be.
+  void verify() const { trial_.verify(); }
 
  private:
-  uint32_t root() const { return case_.number % ranks_; }
-  uint64_t length(uint32_t from, uint32_t to) const;
-  /// Blocks that `rank` has of the lengths l(0), l(1) ..: where they begin, and the end at last.
-  template <class Length>
-  std::vector<uint64_t> places(const Length& length) const;
-  std::vector<uint64_t> sent_places(uint32_t rank) const;
+  Sample(const Case& c, uint32_t rank, uint32_t ranks);
 
-  int32_t given(uint32_t rank, uint64_t index) const;
-  int32_t sum(uint64_t index) const;
-  void make_lengths();
-  uint64_t in_count() const;
-  uint64_t out_count() const;
-  void expect();
-
-  const SampleCase case_;
-  const uint32_t rank_;
-  const uint32_t ranks_;
-  std::vector<uint64_t> in_counts_;
-  std::vector<uint64_t> in_places_;
-  std::vector<uint64_t> out_counts_;
-  std::vector<uint64_t> out_places_;
-  std::vector<uint64_t> matrix_;
-  Words in_;
-  Words out_;
-  std::vector<int32_t> expected_;
+  std::unique_ptr<Arena> send_;
+  std::unique_ptr<Arena> recv_;
+  Trial trial_;
 };
 
 }  // namespace weft::test
