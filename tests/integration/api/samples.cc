@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples.hpp"
 
-#include <algorithm>
+#include <cstring>
 #include <iterator>
+#include <string>
 
 namespace weft::test {
 namespace {
@@ -21,19 +22,28 @@ Words::Words(uint64_t count, Memory kind)
       data_(reinterpret_cast<int32_t*>(arena_->lend(count * sizeof(int32_t)))),
       count_(count) {}
 
-void Words::clear() { std::fill_n(data_, count_, kUntouched); }
+void Words::clear() {
+  for (uint64_t i = 0; i < count_; ++i) std::memcpy(data_ + i, &kUntouched, sizeof kUntouched);
+}
+
+// The memory may be unaligned.
 
 void Parcel::pack(uint32_t from, uint32_t to, uint32_t number) {
-  for (uint64_t i = 0; i < count(); ++i) data()[i] = word(from, to, number, i);
+  for (uint64_t i = 0; i < count(); ++i) {
+    const int32_t value = word(from, to, number, i);
+    std::memcpy(data() + i, &value, sizeof value);
+  }
 }
 
 void Parcel::check_is(uint32_t from, uint32_t to, uint32_t number) const {
   words_.check_guards();
   for (uint64_t i = 0; i < count(); ++i) {
-    if (data()[i] == word(from, to, number, i)) continue;
+    int32_t value = 0;
+    std::memcpy(&value, data() + i, sizeof value);
+    if (value == word(from, to, number, i)) continue;
     check(false, "word " + std::to_string(i) + " of message " + std::to_string(number) +
                      " from rank " + std::to_string(from) + " to " + std::to_string(to) + " is " +
-                     std::to_string(data()[i]));
+                     std::to_string(value));
   }
 }
 
