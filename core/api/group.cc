@@ -84,20 +84,22 @@ void note_use(HcclComm comm) {
   if (std::find(known.begin(), known.end(), comm) == known.end()) known.push_back(comm);
 }
 
-/// All sends and receives of one communicator, as one batch.
+/// All sends and receives of one communicator that are right, as one batch.
 void issue_messages(const Group& group, HcclComm comm, Outcome& outcome) {
   std::vector<comm::Message> batch;
   const Operator* first = nullptr;
   for (const QueuedMessage& each : group.messages) {
     if (each.what.comm != comm) continue;
+    outcome.take(each.what.function, [&] {
+      check_message(each.message, each.message.sends ? "destRank" : "srcRank", communicator(comm));
+      batch.push_back(each.message);
+    });
     if (first == nullptr) first = &each.what;
-    batch.push_back(each.message);
   }
-  if (first == nullptr) return;
+  if (batch.empty()) return;
   outcome.take(first->function, [&] {
     comm::Communicator& members = communicator(comm);
     const comm::Communicator::Scope scope(members);
-    for (const comm::Message& each : batch) check_message(each, "the peer", members);
     members.issue(batch, first->stream);
   });
 }
@@ -127,9 +129,9 @@ void synchronize_streams(const Group& group, Outcome& outcome) {
   std::vector<void*> done;
   for (const QueuedOperator& each : group.operators) {
     if (std::find(done.begin(), done.end(), each.what.stream) != done.end()) continue;
-    done.push_back(each.what.stream);
     outcome.take(each.what.function, [&] {
       const comm::Communicator& members = communicator(each.what.comm);
+      done.push_back(each.what.stream);
       const comm::Communicator::Scope scope(members);
       members.synchronize(each.what.stream);
     });

@@ -92,6 +92,8 @@ std::string Library::versions_of(const std::vector<std::string>& names) {
 void Library::tell_runtimes(const char* text) noexcept {
   try {
     const std::lock_guard lock(mutex_);
+    // An error may come before anything else is done.
+    if (registry_.plugins().empty()) registry_.load(plugin::default_folder());
     for (const plugin::Plugin& p : registry_.plugins()) {
       // Also those that are not open: what is wrong may be why.
       const plugin::Transport* found = registry_.find_transport(p.name);

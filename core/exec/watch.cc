@@ -98,9 +98,15 @@ int32_t Watch::check_time(const Wait& wait, uint32_t peer, uint64_t call,
   return raise(fault);
 }
 
+/// Whoever left may have done so because of a failure that it knew.
+int32_t Watch::raise_remote(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept {
+  if (const int32_t code = look_at_boards(); code != 0) return code;
+  return raise_lost(peer, call, key);
+}
+
 /// Tells the others too: they may wait for this rank, not for the one that is gone. A rank that
 /// left may have done so because another was lost before: then that one is the reason.
-int32_t Watch::raise_remote(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept {
+int32_t Watch::raise_lost(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept {
   Fault fault{};
   fault.code = HCCL_E_REMOTE;
   fault.rank_a = peer;
@@ -125,7 +131,7 @@ int32_t Watch::raise_dropped(uint64_t call, const comm::CallKey& key) noexcept {
       fmt::format("{} on rank {} was dropped by its stream, which was destroyed by force or "
                   "stopped by an earlier failure",
                   comm::describe(key), setup_.rank));
-  return raise_remote(setup_.rank, call, key);
+  return raise_lost(setup_.rank, call, key);
 }
 
 /// The first fault stays on the board: peers may be reading it, and calls on two streams may fail

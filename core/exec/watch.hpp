@@ -79,6 +79,7 @@ class Watch {
 
   /// Give up, and tell all ranks why. They return the failure.
   int32_t raise(const Fault& fault) noexcept;
+  /// Because `peer` is gone, or for the reason that another rank tells.
   int32_t raise_remote(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept;
   /// For a task that its stream dropped.
   int32_t raise_dropped(uint64_t call, const comm::CallKey& key) noexcept;
@@ -86,6 +87,7 @@ class Watch {
  private:
   void publish(const Fault& fault) noexcept;
   int32_t adopt(const Fault& fault) noexcept;
+  int32_t raise_lost(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept;
   void set_failure(int32_t code, const std::string& text) noexcept;
   [[nodiscard]] std::string explain(const Fault& fault) const;
 

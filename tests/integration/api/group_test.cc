@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HcclGroupStart and HcclGroupEnd: nesting, what is checked when, what End runs and returns.
+// HcclGroupStart and HcclGroupEnd: nesting, what is checked when, what End returns, messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,9 +10,14 @@
 
 #include "arguments.hpp"
 #include "cases.hpp"
+#include "samples.hpp"
 
 namespace weft::test {
 namespace {
+
+constexpr HcclDataType kInt32 = HCCL_DATA_TYPE_INT32;
+constexpr auto kNoType = static_cast<HcclDataType>(99);
+constexpr auto kNoOp = static_cast<HcclReduceOp>(7);
 
 using F = Function;
 
@@ -20,6 +25,20 @@ bool in_group() {
   bool open = false;
   ok(HcclGroupStatusGet(&open));
   return open;
+}
+
+/// No group, and nothing left of one.
+void check_no_group() {
+  check(!in_group(), "the group goes on");
+  refused(HcclGroupEnd(), HCCL_E_NOT_SUPPORT, {"HcclGroupEnd", "HcclGroupStart"});
+  ok(HcclGroupStart());
+  ok(HcclGroupEnd());
+}
+
+bool is_complete(aclrtStream stream) {
+  aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+  ok(aclrtStreamQuery(stream, &status));
+  return status == ACL_STREAM_STATUS_COMPLETE;
 }
 
 TEST(Group, NestsAndBelongsToTheThread) {
@@ -95,63 +114,10 @@ TEST(Group, ReturnsTheFirstErrorAndDoesNotBreakTheCommunicator) {
   });
 }
 
-TEST(Group, ASendToItselfNeedsItsReceive) {
-  with_fixture([](const Fixture& f) {
-    ok(HcclGroupStart());
-    ok(call(F::kSend, Arguments(f)));
-    refused(HcclGroupEnd(), HCCL_E_PARA, {"itself"});
-    ok(HcclGroupStart());
-    std::fill_n(f.send, 16, std::byte{0x42});
-    ok(call(F::kSend, Arguments(f)));
-    ok(call(F::kRecv, Arguments(f)));
-    ok(HcclGroupEnd());
-    f.stream.synchronize();
-    check(f.recv[15] == std::byte{0x42}, "nothing arrived");
-  });
-}
-
-TEST(Group, DoesNotQueueABatchOrABarrier) {
-  with_fixture([](const Fixture& f) {
-    ok(HcclGroupStart());
-    std::fill_n(f.send, 16, std::byte{0x42});
-    ok(call(F::kBatchSendRecv, Arguments(f)));
-    ok(HcclBarrier(f.comm, f.stream));
-    f.stream.synchronize();
-    check(f.recv[15] == std::byte{0x42}, "the batch was not run at once");
-    ok(HcclGroupEnd());
-  });
-}
-
 class GroupOfRanks : public testing::TestWithParam<Layout> {};
 INSTANTIATE_TEST_SUITE_P(Groups, GroupOfRanks,
                          testing::Values(Layout::kThreads, Layout::kProcesses, Layout::kPairs),
                          [](const auto& given) { return layout_name(given.param); });
-
-TEST_P(GroupOfRanks, CollectivesOnSeveralStreamsAreDoneAtItsEnd) {
-  run_ranks(4, GetParam(), [](Rank& rank) {
-    constexpr Op kOps[] = {Op::kAllToAllV,  Op::kReduce,        Op::kAllReduce, Op::kScatter,
-                           Op::kAllToAllVC, Op::kAllToAll,      Op::kAllGather, Op::kReduceScatterV,
-                           Op::kBroadcast,  Op::kReduceScatter, Op::kAllGatherV};
-    HcclComm comms[] = {rank.join(), rank.join()};
-    const Stream streams[3];
-    std::deque<Arena> arenas;
-    std::deque<Trial> trials;
-    ok(HcclGroupStart());
-    for (uint32_t i = 0; i < 2 * std::size(kOps); ++i) {
-      Case c{kOps[i % std::size(kOps)], kReducibleTypes[i % std::size(kReducibleTypes)],
-             kReduceOps[i % 4], 1 + i * 97};
-      c.root = i % rank.ranks();
-      const size_t bytes = most_elements(c, rank.ranks()) * size_of(c.type);
-      Arena& send = arenas.emplace_back(Memory::kDevice, bytes);
-      Arena& recv = arenas.emplace_back(Memory::kDevice, bytes);
-      trials.emplace_back(c, rank.rank(), rank.ranks(), send, recv);
-      trials.back().run(comms[i / 3 % 2], streams[i % 3]);
-    }
-    ok(HcclGroupEnd());
-    for (const Trial& trial : trials) trial.verify();  // End has waited for them
-    for (HcclComm comm : comms) ok(HcclCommDestroy(comm));
-  });
-}
 
 TEST_P(GroupOfRanks, TransfersOfSeveralCommunicatorsDoNotWaitForEachOther) {
   run_ranks(4, GetParam(), [](Rank& rank) {
@@ -178,27 +144,250 @@ TEST_P(GroupOfRanks, TransfersOfSeveralCommunicatorsDoNotWaitForEachOther) {
   });
 }
 
-TEST(Group, MakesAndDestroysTheCommunicatorsOfOneProcess) {
-  run_alone([](Rank&) {
-    constexpr uint32_t kRanks = 3;
-    HcclRootInfo root;
-    HcclComm comms[kRanks] = {};
-    ok(HcclGetRootInfo(&root));
+TEST(Group, ANestedGroupIsPartOfTheOuterOne) {
+  run_ranks(2, Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    const uint32_t me = rank.rank();
+    Parcel sent(100);
+    const Parcel received(100);
+    sent.pack(me, 1 - me, 1);
     ok(HcclGroupStart());
-    for (uint32_t r = 0; r < kRanks; ++r) {
-      ok(aclrtSetDevice(static_cast<int32_t>(r)));
-      ok(HcclCommInitRootInfo(kRanks, &root, r, &comms[r]));
-    }
+    ok(HcclGroupStart());
+    sent.send(1 - me, comm, stream);
     ok(HcclGroupEnd());
-    for (uint32_t r = 0; r < kRanks; ++r) {
-      uint32_t rank = kRanks;
-      ok(HcclGetRankId(comms[r], &rank));
-      check(rank == r, "a communicator of another rank");
+    check(is_complete(stream), "the inner end issued the message");
+    received.receive(1 - me, comm, stream);
+    ok(HcclGroupEnd());
+    stream.synchronize();
+    received.check_is(1 - me, me, 1);
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+/// A group of one operator, which is accepted at first.
+template <class Call>
+void fails_at_end(const Call& call, HcclResult wanted, std::initializer_list<std::string> parts) {
+  ok(HcclGroupStart());
+  ok(call());
+  refused(HcclGroupEnd(), wanted, parts);
+  check_no_group();
+}
+
+TEST(Group, OtherErrorsOfCollectivesComeFromItsEnd) {
+  run_alone([](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream s;
+    const Words in(1);
+    const Words out(1);
+    int32_t* a = in.data();
+    int32_t* b = out.data();
+    constexpr HcclReduceOp kSum = HCCL_REDUCE_SUM;
+    constexpr uint64_t kTooMany = 0x800000000;
+    const uint64_t one[] = {1};
+    const auto para = [](const auto& call, const char* function, const char* part) {
+      fails_at_end(call, HCCL_E_PARA, {"HcclGroupEnd", function, part});
+    };
+    const auto unsupported = [](const auto& call, const char* function, const char* part) {
+      fails_at_end(call, HCCL_E_NOT_SUPPORT, {"HcclGroupEnd", function, part});
+    };
+    unsupported([&] { return HcclAllReduce(a, b, 1, kNoType, kSum, comm, s); }, "HcclAllReduce",
+                "99");
+    unsupported([&] { return HcclAllReduce(a, b, 1, kInt32, kNoOp, comm, s); }, "HcclAllReduce",
+                "7");
+    para([&] { return HcclAllReduce(a, b, kTooMany, kInt32, kSum, comm, s); }, "HcclAllReduce",
+         "count");
+    para([&] { return HcclBroadcast(a, 1, kInt32, 9, comm, s); }, "HcclBroadcast", "root is 9");
+    para([&] { return HcclReduce(a, b, 1, kInt32, kSum, 9, comm, s); }, "HcclReduce", "root is 9");
+    para([&] { return HcclScatter(a, b, 1, kInt32, 9, comm, s); }, "HcclScatter", "root is 9");
+    unsupported([&] { return HcclAllGather(a, b, 1, kNoType, comm, s); }, "HcclAllGather", "99");
+    unsupported([&] { return HcclReduceScatter(a, b, 1, kNoType, kSum, comm, s); },
+                "HcclReduceScatter", "99");
+    para([&] { return HcclAlltoAll(a, 1, kInt32, b, 2, kInt32, comm, s); }, "HcclAlltoAll",
+         "recvCount is 2");
+    para([&] { return HcclAllGatherV(a, 2, b, one, one, kInt32, comm, s); }, "HcclAllGatherV",
+         "sendCount is 2");
+    para([&] { return HcclReduceScatterV(a, one, one, b, 2, kInt32, kSum, comm, s); },
+         "HcclReduceScatterV", "recvCount is 2");
+    para([&] { return HcclAlltoAllV(a, one, one, kInt32, a, one, one, kInt32, comm, s); },
+         "HcclAlltoAllV", "same");
+    para([&] { return HcclAlltoAllVC(a, one, kInt32, a, kInt32, comm, s); }, "HcclAlltoAllVC",
+         "same");
+    para([&] { return HcclAllReduce(a, b, 1, kInt32, kSum, a, s); }, "HcclAllReduce", "comm");
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(Group, OtherErrorsOfMessagesComeFromItsEndAndNameTheFunction) {
+  run_alone([](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream s;
+    const Words words(1);
+    int32_t* a = words.data();
+    fails_at_end([&] { return HcclSend(a, 1, kInt32, 9, comm, s); }, HCCL_E_PARA,
+                 {"HcclSend", "destRank is 9"});
+    fails_at_end([&] { return HcclRecv(a, 1, kInt32, 9, comm, s); }, HCCL_E_PARA,
+                 {"HcclRecv", "srcRank is 9"});
+    fails_at_end([&] { return HcclSend(a, 1, kNoType, 0, comm, s); }, HCCL_E_NOT_SUPPORT,
+                 {"HcclSend", "99"});
+    fails_at_end([&] { return HcclRecv(a, 1, kInt32, 0, a, s); }, HCCL_E_PARA,
+                 {"HcclRecv", "comm"});
+    fails_at_end([&] { return HcclRecv(a, 1, kInt32, 0, comm, a); }, HCCL_E_PARA,
+                 {"HcclRecv", "receives more messages from itself"});
+    // The one that is wrong is named, not the first of its batch.
+    ok(HcclGroupStart());
+    ok(HcclSend(a, 1, kInt32, 0, comm, s));
+    ok(HcclRecv(a, 1, kInt32, 0, comm, s));
+    ok(HcclRecv(a, 1, kInt32, 9, comm, s));
+    refused(HcclGroupEnd(), HCCL_E_PARA, {"HcclRecv", "srcRank is 9"});
+    check_no_group();
+    s.synchronize();
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(Group, AfterAnErrorTheOthersStillRun) {
+  run_ranks(2, Layout::kThreads, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    const uint32_t me = rank.rank();
+    const Sample good({Op::kAllReduce, 300, 3}, me, 2);
+    Parcel sent(50);
+    const Parcel received(50);
+    sent.pack(me, 1 - me, 1);
+    const Words a(1);
+    ok(HcclGroupStart());
+    ok(HcclBroadcast(a.data(), 1000, kInt32, 77, comm, stream));
+    ok(HcclSend(a.data(), 1, kInt32, 55, comm, stream));
+    sent.send(1 - me, comm, stream);
+    ok(HcclAllReduce(a.data(), a.data(), 1, kInt32, HCCL_REDUCE_SUM, a.data(), stream));
+    good.run(comm, stream);
+    received.receive(1 - me, comm, stream);
+    refused(HcclGroupEnd(), HCCL_E_PARA, {"HcclSend", "55"});  // messages are issued first
+    good.verify();
+    received.check_is(1 - me, me, 1);
+    check_no_group();
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(Group, AStreamThatIsNoneIsTold) {
+  run_alone([](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Words a(1);
+    fails_at_end(
+        [&] {
+          return HcclAllReduce(a.data(), a.data(), 1, kInt32, HCCL_REDUCE_SUM, comm, a.data());
+        },
+        HCCL_E_RUNTIME, {"HcclAllReduce", "no stream"});
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(Group, MessagesBecomeOneBatchOnTheFirstStreamAndTheEndDoesNotWait) {
+  run_ranks(2, Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream first;
+    const Stream second;
+    const uint32_t me = rank.rank();
+    Parcel sent(20000);
+    const Parcel received(20000);
+    sent.pack(me, 1 - me, 1);
+    if (me == 1) rank.await(0, 1);
+    ok(HcclGroupStart());
+    sent.send(1 - me, comm, first);
+    received.receive(1 - me, comm, second);
+    ok(HcclGroupEnd());
+    if (me == 0) {
+      check(is_complete(second), "the second stream was used");
+      check(!is_complete(first), "the messages are done and the peer did nothing");
+      rank.event(0);
+    }
+    first.synchronize();
+    received.check_is(1 - me, me, 1);
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(Group, AllRanksMaySendToAllFirstAndToThemselvesToo) {
+  for (const Layout layout : {Layout::kThreads, Layout::kPairs}) {
+    run_ranks(4, layout, [](Rank& rank) {
+      HcclComm comm = rank.join();
+      const Stream stream;
+      const uint32_t me = rank.rank();
+      std::vector<Parcel> sent;
+      std::vector<Parcel> received;
+      for (uint32_t number = 0; number < 6; ++number) {
+        for (uint32_t peer = 0; peer < rank.ranks(); ++peer) {
+          const uint64_t count = 1 + number * number * 700;  // some are carried, some are not
+          const auto kind = static_cast<Memory>((number + peer) % kMemoryKinds);
+          sent.emplace_back(count, kind).pack(me, peer, number);
+          received.emplace_back(count, kind);
+        }
+      }
+      ok(HcclGroupStart());
+      for (uint32_t i = 0; i < sent.size(); ++i) sent[i].send(i % 4, comm, stream);
+      for (uint32_t i = 0; i < sent.size(); ++i) received[i].receive(i % 4, comm, stream);
+      ok(HcclGroupEnd());
+      stream.synchronize();
+      for (uint32_t i = 0; i < sent.size(); ++i) received[i].check_is(i % 4, me, i / 4);
+      ok(HcclCommDestroy(comm));
+    });
+  }
+}
+
+TEST(Group, WhatARankSendsToItselfMustMatchWhatItReceives) {
+  run_alone([](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream s;
+    Parcel sent(10);
+    const Parcel received(10);
+    sent.pack(0, 0, 1);
+    fails_at_end([&] { return HcclSend(sent.data(), 10, kInt32, 0, comm, s); }, HCCL_E_PARA,
+                 {"HcclSend", "sends more messages to itself"});
+    for (const bool type_differs : {false, true}) {
+      ok(HcclGroupStart());
+      ok(HcclSend(sent.data(), 10, kInt32, 0, comm, s));
+      ok(HcclRecv(received.data(), type_differs ? 10 : 9,
+                  type_differs ? HCCL_DATA_TYPE_FP32 : kInt32, 0, comm, s));
+      refused(HcclGroupEnd(), HCCL_E_PARA, {"sends 10 int32 to itself and receives"});
+      check_no_group();
     }
     ok(HcclGroupStart());
-    for (HcclComm comm : comms) ok(HcclCommDestroy(comm));
+    received.receive(0, comm, s);  // the order of the two does not matter
+    sent.send(0, comm, s);
     ok(HcclGroupEnd());
-    for (HcclComm comm : comms) refused(HcclCommDestroy(comm), HCCL_E_PARA, {"comm"});
+    s.synchronize();
+    received.check_is(0, 0, 1);
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(Group, BatchesAndBarriersActAtOnce) {
+  run_ranks(2, Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    const uint32_t me = rank.rank();
+    Parcel sent(1000);
+    const Parcel received(1000);
+    sent.pack(me, 1 - me, 1);
+    HcclSendRecvItem items[] = {sent.item(HCCL_SEND, 1 - me), received.item(HCCL_RECV, 1 - me)};
+    ok(HcclGroupStart());
+    ok(HcclBatchSendRecv(items, 2, comm, stream));
+    stream.synchronize();
+    received.check_is(1 - me, me, 1);
+    if (me == 0) {
+      ok(HcclBarrier(comm, stream));
+      check(!is_complete(stream), "a barrier of one rank ended, or was not issued");
+      rank.event(0);
+    } else {
+      rank.await(0, 1);
+      ok(HcclBarrier(comm, stream));
+    }
+    stream.synchronize();
+    ok(HcclGroupEnd());
+    check_no_group();
+    ok(HcclCommDestroy(comm));
   });
 }
 
