@@ -63,7 +63,8 @@ HcclComm create(uint32_t ranks, const HcclRootInfo* root, uint32_t rank,
   }
 }
 
-/// Arguments of a HcclCommInitRootInfo; `config` counts if there is one by the function's nature.
+/// Arguments of HcclCommInitRootInfo, or of HcclCommInitRootInfoConfig if `with_config`: there a
+/// null `config` is an error.
 struct Arguments {
   uint32_t ranks;
   const HcclRootInfo* root;
@@ -123,11 +124,8 @@ HcclResult join_root(const char* function, const Arguments& given) {
 }
 
 void destroy(HcclComm comm) {
-  if (communicator(comm).busy()) {
-    throw Error(HCCL_E_AGAIN,
-                "a call of this communicator has not ended; synchronise its streams and try again");
-  }
-  take(comm).reset();
+  const std::unique_ptr<Communicator> taken = take_idle(comm);
+  require(taken != nullptr, HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
 }
 
 /// The ranks of one HcclCommInitAll, each on a thread of its own.

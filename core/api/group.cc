@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -47,14 +46,15 @@ Group& group() {
 /// The first failure of a group, which is what its end returns.
 class Outcome {
  public:
-  /// Runs `body` under guard(); keeps the code and the text if it fails first.
+  /// Runs `body` under guard(); keeps the code and the text if it fails first. False if it failed.
   template <class Body>
-  void take(const char* function, const Body& body) {
+  bool take(const char* function, const Body& body) {
     const HcclResult code = guard(function, [&] {
       body();
       return HCCL_SUCCESS;
     });
     if (code != HCCL_SUCCESS) note(code, last_error());
+    return code == HCCL_SUCCESS;
   }
   void note(HcclResult code, const std::string& text) {
     if (code_ == HCCL_SUCCESS && code != HCCL_SUCCESS) {
@@ -64,7 +64,7 @@ class Outcome {
   }
   void merge(const Outcome& other) { note(other.code_, other.text_); }
   [[nodiscard]] HcclResult report() const {
-    return code_ == HCCL_SUCCESS ? code_ : weft::report(code_, "HcclGroupEnd", text_);
+    return code_ == HCCL_SUCCESS ? code_ : weft::report_again(code_, "HcclGroupEnd", text_);
   }
 
  private:
@@ -84,28 +84,31 @@ void note_use(HcclComm comm) {
   if (std::find(known.begin(), known.end(), comm) == known.end()) known.push_back(comm);
 }
 
-/// All sends and receives of one communicator that are right, as one batch.
-void issue_messages(const Group& group, HcclComm comm, Outcome& outcome) {
+/// All sends and receives of one communicator, as one batch, or none: the others would meet the
+/// wrong ones of their peers. False if something failed.
+bool issue_messages(const Group& group, HcclComm comm, Outcome& outcome) {
   std::vector<comm::Message> batch;
   const Operator* first = nullptr;
+  bool good = true;
   for (const QueuedMessage& each : group.messages) {
     if (each.what.comm != comm) continue;
-    outcome.take(each.what.function, [&] {
+    good &= outcome.take(each.what.function, [&] {
       check_message(each.message, each.message.sends ? "destRank" : "srcRank", communicator(comm));
-      batch.push_back(each.message);
     });
+    batch.push_back(each.message);
     if (first == nullptr) first = &each.what;
   }
-  if (batch.empty()) return;
-  outcome.take(first->function, [&] {
+  if (batch.empty() || !good) return good;
+  return outcome.take(first->function, [&] {
     comm::Communicator& members = communicator(comm);
     const comm::Communicator::Scope scope(members);
     members.issue(batch, first->stream);
   });
 }
 
-/// The collectives of one communicator: long ones first, so that they overlap with the rest; the
-/// order depends only on what all ranks have in common.
+/// The collectives of one communicator: long ones first, so that they overlap with the rest. Where
+/// all ranks queue the same calls this is the same order on all of them. The first that fails to
+/// start is the last: peers may have started it, and must not meet the next one of this rank.
 void issue_collectives(const Group& group, HcclComm comm, Outcome& outcome) {
   std::vector<const QueuedOperator*> ordered;
   for (const QueuedOperator& each : group.operators) {
@@ -117,10 +120,11 @@ void issue_collectives(const Group& group, HcclComm comm, Outcome& outcome) {
                      return !a->what.has_lengths && a->what.bytes > b->what.bytes;
                    });
   for (const QueuedOperator* each : ordered) {
-    outcome.take(each->what.function, [&] {
+    const bool started = outcome.take(each->what.function, [&] {
       const comm::Communicator::Scope scope(communicator(comm));
       each->run();
     });
+    if (!started) return;
   }
 }
 
@@ -142,11 +146,12 @@ void synchronize_streams(const Group& group, Outcome& outcome) {
 void run_jobs(const std::vector<Job>& jobs, Outcome& outcome) {
   std::vector<Outcome> outcomes(jobs.size());
   std::vector<std::thread> threads;
+  threads.reserve(jobs.size());
   try {
     for (size_t i = 0; i < jobs.size(); ++i) {
       threads.emplace_back([&, i] { outcomes[i].take(jobs[i].function, jobs[i].run); });
     }
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     outcome.note(HCCL_E_INTERNAL,
                  fmt::format("no thread for a call of the group: {}", error.what()));
   }
@@ -159,8 +164,7 @@ HcclResult finish_group() {
   Outcome outcome;
   run_jobs(group.jobs, outcome);
   for (const HcclComm comm : group.communicators) {
-    issue_messages(group, comm, outcome);
-    issue_collectives(group, comm, outcome);
+    if (issue_messages(group, comm, outcome)) issue_collectives(group, comm, outcome);
   }
   synchronize_streams(group, outcome);
   return outcome.report();

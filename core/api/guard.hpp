@@ -15,6 +15,9 @@ namespace weft {
 /// it, once. Returns `code`. Never throws.
 HcclResult report(HcclResult code, std::string_view where, std::string_view text) noexcept;
 
+/// The same for an error that was logged when it happened: not logged again.
+HcclResult report_again(HcclResult code, std::string_view where, std::string_view text) noexcept;
+
 /// The text of the calling thread's last error; empty if none. Valid until the next error of this
 /// thread.
 const char* last_error() noexcept;

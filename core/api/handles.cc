@@ -49,6 +49,18 @@ void forget(const NameUse& use) noexcept {
   if (found->second.empty()) book().names.erase(found);
 }
 
+/// With the book locked.
+std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
+  std::unique_ptr<comm::Communicator> communicator(
+      slot.communicator.exchange(nullptr, std::memory_order_acq_rel));
+  if (communicator == nullptr) return nullptr;
+  const auto index = static_cast<uint32_t>(&slot - slots);
+  book().free.push_back(index);
+  forget(book().uses[index]);
+  book().uses.erase(index);
+  return communicator;
+}
+
 }  // namespace
 
 comm::Communicator* find(HcclComm handle) noexcept {
@@ -99,15 +111,19 @@ std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;
   const std::lock_guard lock(book().mutex);
-  std::unique_ptr<comm::Communicator> communicator(
-      slot->communicator.exchange(nullptr, std::memory_order_acq_rel));
-  if (communicator != nullptr) {
-    const auto index = static_cast<uint32_t>(slot - slots);
-    book().free.push_back(index);
-    forget(book().uses[index]);
-    book().uses.erase(index);
+  return take(*slot);
+}
+
+std::unique_ptr<comm::Communicator> take_idle(HcclComm handle) {
+  Slot* slot = slot_of(handle);
+  if (slot == nullptr) return nullptr;
+  const std::lock_guard lock(book().mutex);
+  const comm::Communicator* found = slot->communicator.load(std::memory_order_acquire);
+  if (found != nullptr && found->busy()) {
+    throw Error(HCCL_E_AGAIN,
+                "a call of this communicator has not ended; synchronise its streams and try again");
   }
-  return communicator;
+  return take(*slot);
 }
 
 }  // namespace weft::api

@@ -38,4 +38,7 @@ void release_name(const NameUse& use) noexcept;
 /// Takes the communicator and its name out of the table, null if there is none.
 [[nodiscard]] std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept;
 
+/// The same. Throws Error (HCCL_E_AGAIN) and leaves it if some call of it has not ended.
+[[nodiscard]] std::unique_ptr<comm::Communicator> take_idle(HcclComm handle);
+
 }  // namespace weft::api

@@ -36,16 +36,14 @@ HcclResult one_message(const char* function, const char* peer_name, const Messag
 }
 
 Message checked_item(const HcclSendRecvItem& item, const comm::Communicator& group) {
+  const Message message{item.sendRecvType == HCCL_SEND, item.buf, item.count, item.dataType,
+                        item.remoteRank};
+  check_message(message, "remoteRank", group);
   if (item.sendRecvType != HCCL_SEND && item.sendRecvType != HCCL_RECV) {
     throw Error(HCCL_E_PARA, fmt::format("sendRecvType is {}; 0 sends, 1 receives",
                                          static_cast<int>(item.sendRecvType)));
   }
-  const Message message{item.sendRecvType == HCCL_SEND, item.buf, item.count, item.dataType,
-                        item.remoteRank};
-  check_message(message, "remoteRank", group);
-  if (item.count > 0 && item.buf == nullptr) {
-    throw Error(HCCL_E_PTR, "buf is a null pointer");
-  }
+  if (item.count > 0 && item.buf == nullptr) throw Error(HCCL_E_PTR, "buf is a null pointer");
   return message;
 }
 

@@ -32,12 +32,15 @@ void check_counts(Array counts, uint64_t n, const char* name) {
   }
 }
 
-/// The end of every block must be a number of bytes.
+/// No block may end beyond what a process can address.
 void check_displacements(Array counts, Array displacements, uint64_t n, int type,
                          const char* name) {
-  const uint64_t most = UINT64_MAX / type_size(type) - kMaxCount;
+  constexpr uint64_t kAddressable = uint64_t{1} << 47;  // bytes
+  const uint64_t most = kAddressable / type_size(type);
   for (uint64_t i = 0; i < n; ++i) {
-    if (counts[i] == 0 || displacements[i] <= most) continue;
+    if (counts[i] == 0 || (displacements[i] <= most && counts[i] <= most - displacements[i])) {
+      continue;
+    }
     throw Error(HCCL_E_PARA,
                 fmt::format("{}[{}] is {}: the block would end beyond the address space", name, i,
                             displacements[i]));

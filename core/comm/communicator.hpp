@@ -63,8 +63,8 @@ class Communicator final : private control::Listener {
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
 
   /// Puts the call on the stream. The caller has checked the arguments. Calls of one communicator
-  /// must be ordered by the caller. A shape seen before costs no allocation, lock or string. Throws
-  /// Error.
+  /// must be ordered by the caller. A shape seen before costs no allocation, lock or string, but
+  /// for the first use of each task by a call with lengths. Throws Error.
   void issue(const Call& call, void* stream);
 
   /// Puts sends and receives on the stream, none of which keeps another from going on. Those of one
@@ -109,6 +109,7 @@ class Communicator final : private control::Listener {
   void join(const HcclRootInfo& root);
   void connect();
   void set_up(const std::vector<weft_peer_view>& views);
+  [[nodiscard]] CallKey plan_key(CallKey key) const;
   exec::ExecPlan* make_plan(const CallKey& key);
   exec::Task& next_task();
   /// Throws Error if this communicator can do no more calls.

@@ -61,6 +61,13 @@ uint64_t write_side(const uint64_t* counts, const uint64_t* displacements, uint6
 
 }  // namespace
 
+/// What a plan depends on. Where blocks have lengths of their own it serves all calls of a type,
+/// unless the policy looks at their bytes.
+CallKey Communicator::plan_key(CallKey key) const {
+  if (has_lengths(key.op) && !policy_->looks_at_bytes(key.op)) key.count = 0;
+  return key;
+}
+
 exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   auto made = std::make_unique<exec::ExecPlan>();
   made->key = key;
@@ -219,12 +226,14 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
 
 void Communicator::issue(const Call& call, void* stream) {
   check_health();
-  exec::ExecPlan* plan = plans_.find(call.key);
-  if (plan == nullptr) plan = make_plan(call.key);
+  const CallKey wanted = plan_key(call.key);
+  exec::ExecPlan* plan = plans_.find(wanted);
+  if (plan == nullptr) plan = make_plan(wanted);
   exec::Task& task = next_task();
   task.base = {&exec::Executor::run, &exec::Executor::drop};
   task.executor = executor_.get();
   task.plan = plan;
+  task.key = call.key;
   const Extent extent = set_lengths(call, task);
   const LastCall placed = place_buffers(call, extent, task);
   task.first_call = next_call_;

@@ -359,6 +359,7 @@ struct Policy::Impl {
   std::string name;
   std::string digest;
   Contents contents;
+  uint32_t ops_by_bytes = 0;  // bit by operation: some rule of it looks at bytes
   // Those that answer to a name of HCCL_ALGO, by full name. Set by resolve.
   std::vector<const plugin::Algorithm*> wishable;
 };
@@ -374,6 +375,9 @@ Policy Policy::parse(std::string_view text, const std::string& name) {
     impl->contents = Reader(impl->name).read(toml::parse(text, name));
   } catch (const toml::parse_error& error) {
     complain(name, place_of(error.source()), std::string(error.description()));
+  }
+  for (const Rule& rule : impl->contents.rules) {
+    if (!rule.bytes.covers(Range{})) impl->ops_by_bytes |= 1U << rule.op;
   }
   // Folders and time limits are a host's own: ranks may differ in them.
   const Settings& settings = impl->contents.settings;
@@ -426,6 +430,10 @@ void Policy::resolve(const plugin::Registry& registry) {
   }
   std::sort(impl_->wishable.begin(), impl_->wishable.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
+}
+
+bool Policy::looks_at_bytes(uint32_t op) const noexcept {
+  return (impl_->ops_by_bytes >> op & 1) != 0;
 }
 
 Choice Policy::choose(const Query& query) const {

@@ -87,6 +87,9 @@ class Policy {
   /// of range.
   void resolve(const plugin::Registry& registry);
 
+  /// Whether some rule of the operation has a condition on bytes.
+  [[nodiscard]] bool looks_at_bytes(uint32_t op) const noexcept;
+
   /// Without a wish: the first rule that matches and whose algorithm can serve the query. With one:
   /// the first such rule whose algorithm answers to the wish; else the first loaded algorithm, by
   /// name, that answers to it and can serve; else as without. Throws Error (HCCL_E_NOT_SUPPORT)

@@ -85,6 +85,9 @@ struct Board {
     // of that once the rank has left; the board then stays readable for those who have calls of it
     // to end.
     std::atomic<uint64_t> magic;
+    // 1 once the rank has raised its fault: it takes no part in any call any more, and its buffers
+    // may be its caller's again. Beside the magic, since both are looked at together.
+    std::atomic<uint32_t> gave_up;
   } identity;
   struct alignas(64) Progress {
     std::atomic<uint64_t> done;  // calls completed by this rank

@@ -96,7 +96,7 @@ void Executor::begin_piece(Task& task) noexcept {
   // All calls so far, so that one which differed without anybody noticing is found by the next.
   history_ = std::rotl((history_ ^ task.fingerprint) * 0x9e3779b1u, 15);
   Record& record = board_->records[call_ & 1];
-  record.key = task.plan->key;
+  record.key = task.key;
   record.tag.store(tag_of(call_, history_), std::memory_order_release);
 }
 
@@ -278,7 +278,7 @@ void Executor::finish(Task& task) noexcept {
   // One that fails before its turn does not count: an earlier one may still be running, and what
   // that one uses would look free.
   if (task.begun) board_->progress.done.store(task.last_call, std::memory_order_release);
-  // From here on task and executor may be gone.
+  // With this, task and executor may be gone.
   ended_.fetch_add(1, std::memory_order_release);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs bound plans for one rank of one communicator: the only place where steps are walked, peers
-// are waited for, and time-outs, lost peers and differing calls are noticed. Resumable: a run that
-// must wait gives its thread back.
+// Runs bound plans for one rank of one communicator: walks their steps, waits for signals, and
+// notices calls that differ. Resumable: a run that must wait gives its thread back.
 #pragma once
 
 #include <atomic>
@@ -49,6 +48,7 @@ struct Task {
   weft_task base{};  // first: the transport calls base.run(&base)
   Executor* executor = nullptr;
   ExecPlan* plan = nullptr;
+  comm::CallKey key;  // as called; that of the plan may leave out what the plan does not need
   const void* in = nullptr;  // visible to peers
   void* out = nullptr;
   StageCopy before;

@@ -25,14 +25,14 @@ int32_t Executor::stalled(Task& task) noexcept {
 
 int32_t Executor::check_members(const Task& task) noexcept {
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
-    if (watch_.is_open(r)) continue;
+    if (watch_.takes_part(r)) continue;
     // It left, but may have done its part of this call before; then its board stays until this rank
     // has, too.
     if (watch_.is_closed(r) &&
         setup_.boards[r]->progress.done.load(std::memory_order_acquire) >= task.last_call) {
       continue;
     }
-    return watch_.raise_remote(r, task.first_call, task.plan->key);
+    return watch_.raise_remote(r, task.first_call, task.key);
   }
   return 0;
 }
@@ -49,8 +49,8 @@ int32_t Executor::investigate(Task& task) noexcept {
   // First, what a peer wrote before it went away: it may have gone because of it.
   if (const int32_t code = watch_.look_at_boards(); code != 0) return code;
   if (const int32_t code = check_records(task); code != 0) return code;
-  if (hopeless) return watch_.raise_remote(peer, call_, task.plan->key);
-  return watch_.check_time(task.wait, peer, call_, task.plan->key);
+  if (hopeless) return watch_.raise_remote(peer, call_, task.key);
+  return watch_.check_time(task.wait, peer, call_, task.key);
 }
 
 /// Whether some rank is in the same call, but calls something else.
@@ -66,7 +66,7 @@ int32_t Executor::check_records(const Task& task) noexcept {
 }
 
 void Executor::dropped(Task& task) noexcept {
-  watch_.raise_dropped(task.first_call + task.piece, task.plan->key);
+  watch_.raise_dropped(task.first_call + task.piece, task.key);
   finish(task);
 }
 
@@ -76,7 +76,7 @@ int32_t Executor::mismatch(const Task& task, uint32_t peer) noexcept {
   fault.rank_a = setup_.rank;
   fault.rank_b = peer;
   fault.call = call_;
-  fault.key_a = task.plan->key;
+  fault.key_a = task.key;
   fault.key_b = setup_.boards[peer]->records[call_ & 1].key;
   // The call before may have differed already, in a way that made nobody wait in vain.
   const Record& mine = board_->records[(call_ - 1) & 1];
@@ -101,7 +101,7 @@ int32_t Executor::block_mismatch(const Task& task, uint32_t sender, uint32_t rec
   fault.rank_a = sender;
   fault.rank_b = receiver;
   fault.call = call_;
-  fault.key_a = fault.key_b = task.plan->key;
+  fault.key_a = fault.key_b = task.key;
   fault.key_a.count = sent / task.plan->plan.element_bytes;
   fault.key_b.count = expected / task.plan->plan.element_bytes;
   return watch_.raise(fault);

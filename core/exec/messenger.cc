@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/messenger.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "exec/relax.hpp"
@@ -16,15 +17,17 @@ Messenger::Messenger(const Setup& setup, Watch& watch)
       received_(setup.ranks, 0) {}
 
 MessageTask& Messenger::fresh_task() {
-  // Tasks end in the order of launch but for streams that overtake each other.
-  size_t at = next_;
-  for (size_t tried = 0; tried < tasks_.size(); ++tried, at = (at + 1) % tasks_.size()) {
-    if (!tasks_[at]->busy.load(std::memory_order_acquire)) break;
+  // Tasks end nearly in the order of launch: after a few that are still busy, all are. Streams
+  // bound how many there can be.
+  constexpr size_t kTries = 4;
+  size_t at = tasks_.size();
+  for (size_t i = 0; i < std::min(kTries, tasks_.size()); ++i) {
+    const size_t candidate = (next_ + i) % tasks_.size();
+    if (tasks_[candidate]->busy.load(std::memory_order_acquire)) continue;
+    at = candidate;
+    break;
   }
-  if (tasks_.empty() || tasks_[at]->busy.load(std::memory_order_acquire)) {
-    at = tasks_.size();  // streams bound how many there can be
-    tasks_.push_back(std::make_unique<MessageTask>());
-  }
+  if (at == tasks_.size()) tasks_.push_back(std::make_unique<MessageTask>());
   next_ = (at + 1) % tasks_.size();
   MessageTask& task = *tasks_[at];
   task.base = {&Messenger::run, &Messenger::drop};
@@ -135,7 +138,7 @@ Messenger::Advance Messenger::send(MessageStep& step) noexcept {
     return step.done ? Advance::kMoved : Advance::kWaits;
   }
   if (taken + 1 < step.sequence) return Advance::kWaits;  // the one before is still in the mail
-  if (!watch_.is_open(step.peer)) {
+  if (!watch_.takes_part(step.peer)) {
     watch_.raise_remote(step.peer, step.sequence, key(step));
     return Advance::kFailed;
   }
@@ -161,8 +164,8 @@ Messenger::Advance Messenger::receive(MessageStep& step) noexcept {
     mismatch(step, mail);
     return Advance::kFailed;
   }
-  // A sender that gave up may have gone, and its buffer with it.
-  if (!watch_.is_open(step.peer)) {
+  // The buffer of a sender that gave up is its caller's again.
+  if (!watch_.takes_part(step.peer)) {
     watch_.raise_remote(step.peer, step.sequence, key(step));
     return Advance::kFailed;
   }
@@ -224,7 +227,7 @@ int32_t Messenger::fail_task(MessageTask& task) noexcept {
 
 void Messenger::finish(MessageTask& task) noexcept {
   task.busy.store(false, std::memory_order_release);
-  // From here on task and messenger may be gone.
+  // With this, task and messenger may be gone.
   ended_.fetch_add(1, std::memory_order_release);
 }
 

@@ -60,6 +60,11 @@ bool Watch::is_open(uint32_t rank) const noexcept {
   return setup_.boards[rank]->identity.magic.load(std::memory_order_acquire) == setup_.magic;
 }
 
+bool Watch::takes_part(uint32_t rank) const noexcept {
+  return is_open(rank) &&
+         setup_.boards[rank]->identity.gave_up.load(std::memory_order_acquire) == 0;
+}
+
 bool Watch::is_closed(uint32_t rank) const noexcept {
   return setup_.boards[rank]->identity.magic.load(std::memory_order_acquire) ==
          closed(setup_.magic);
@@ -149,6 +154,7 @@ void Watch::publish(const Fault& fault) noexcept {
   mine.key_a = fault.key_a;
   mine.key_b = fault.key_b;
   mine.raised.store(1, std::memory_order_release);
+  setup_.boards[setup_.rank]->identity.gave_up.store(1, std::memory_order_release);
 }
 
 int32_t Watch::raise(const Fault& fault) noexcept {
@@ -184,9 +190,10 @@ std::string Watch::explain(const Fault& fault) const {
   }
   if (fault.code == HCCL_E_TIMEOUT) {
     return fmt::format(
-        "{} did not do its part of {} (call {}) within {} s, waited for by rank {}; "
+        "{} did not do its part of {} ({} {}) within {} s, waited for by rank {}; "
         "see HCCL_EXEC_TIMEOUT",
-        rank_a, a, fault.call, static_cast<double>(fault.timeout_ms) / 1000, fault.rank_b);
+        rank_a, a, fault.key_a.op < WEFT_OP_COUNT ? "call" : "message", fault.call,
+        static_cast<double>(fault.timeout_ms) / 1000, fault.rank_b);
   }
   switch (fault.kind) {
     case FaultKind::kMessage:

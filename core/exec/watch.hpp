@@ -65,6 +65,8 @@ class Watch {
   /// The board of a rank is still that of this communicator, or `closed`: its rank has left.
   [[nodiscard]] bool is_open(uint32_t rank) const noexcept;
   [[nodiscard]] bool is_closed(uint32_t rank) const noexcept;
+  /// Open, and its rank has not given up.
+  [[nodiscard]] bool takes_part(uint32_t rank) const noexcept;
 
   /// Counts a resume that found nothing. True if it is time to look around.
   bool tired(Wait& wait) const noexcept;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "schedule/bind_walk.hpp"
 #include "schedule/plan.hpp"
 
 namespace weft::schedule {
@@ -24,30 +25,18 @@ class Binder {
         element_bytes_(geometry.element_bytes),
         elements_(elements),
         block_stride_(geometry.count * geometry.element_bytes),
-        scratch_stride_(round_up(elements * geometry.element_bytes, kCacheLine)),
-        signals_(schedule.shape.ranks, 0),
-        waits_(schedule.shape.ranks, 0) {}
+        scratch_stride_(round_up(elements * geometry.element_bytes, kCacheLine)) {}
 
   PlanBody run() {
-    for (const Step& step : schedule_.steps) {
-      if (step.verb == WEFT_VERB_SIGNAL) {
-        add_sync(Opcode::kSignal, step.peer, ++signals_[step.peer]);
-      } else if (step.verb == WEFT_VERB_WAIT) {
-        add_sync(Opcode::kWait, step.peer, ++waits_[step.peer]);
-      } else {
-        add_move(step);
-      }
-    }
+    walk(
+        schedule_, [this](PlanStep& sync) { add_sync(sync); },
+        [this](const Step& step) { add_move(step); });
     return std::move(body_);
   }
 
  private:
-  void add_sync(Opcode opcode, uint32_t peer, uint32_t ordinal) {
-    PlanStep step;
-    step.opcode = opcode;
-    step.peer = peer;
-    step.ordinal = ordinal_of(peer, ordinal);
-    if (opcode == Opcode::kSignal && ordinal == 1 && copy_is_next_) fuse(step);
+  void add_sync(PlanStep& step) {
+    if (step.opcode == Opcode::kSignal && step.ordinal == 1 && copy_is_next_) fuse(step);
     copy_is_next_ = false;
     body_.steps.push_back(step);
   }
@@ -107,8 +96,6 @@ class Binder {
   const uint64_t elements_;
   const uint64_t block_stride_;
   const uint64_t scratch_stride_;
-  std::vector<uint32_t> signals_;
-  std::vector<uint32_t> waits_;
   bool copy_is_next_ = false;  // the schedule's step before this one is the body's last, a copy
   PlanBody body_;
 };

@@ -4,6 +4,7 @@
 // by its index in schedule::Blocks.
 #include <utility>
 
+#include "schedule/bind_walk.hpp"
 #include "schedule/plan.hpp"
 
 namespace weft::schedule {
@@ -12,35 +13,16 @@ namespace {
 class BlockBinder {
  public:
   BlockBinder(const Schedule& schedule, uint64_t room)
-      : schedule_(schedule),
-        op_(schedule.shape.op),
-        ranks_(schedule.shape.ranks),
-        room_(room),
-        signals_(ranks_, 0),
-        waits_(ranks_, 0) {}
+      : schedule_(schedule), op_(schedule.shape.op), ranks_(schedule.shape.ranks), room_(room) {}
 
   PlanBody run() {
-    for (const Step& step : schedule_.steps) {
-      if (step.verb == WEFT_VERB_SIGNAL) {
-        add_sync(Opcode::kSignal, step.peer, ++signals_[step.peer]);
-      } else if (step.verb == WEFT_VERB_WAIT) {
-        add_sync(Opcode::kWait, step.peer, ++waits_[step.peer]);
-      } else {
-        add_move(step);
-      }
-    }
+    walk(
+        schedule_, [this](const PlanStep& sync) { body_.steps.push_back(sync); },
+        [this](const Step& step) { add_move(step); });
     return std::move(body_);
   }
 
  private:
-  void add_sync(Opcode opcode, uint32_t peer, uint32_t ordinal) {
-    PlanStep step;
-    step.opcode = opcode;
-    step.peer = peer;
-    step.ordinal = ordinal_of(peer, ordinal);
-    body_.steps.push_back(step);
-  }
-
   void add_move(const Step& step) {
     PlanStep bound;
     bound.opcode = step.verb == WEFT_VERB_REDUCE ? Opcode::kReduceBlock : Opcode::kCopyBlock;
@@ -89,8 +71,6 @@ class BlockBinder {
   const uint32_t op_;
   const uint32_t ranks_;
   const uint64_t room_;  // bytes of a block of Scratch
-  std::vector<uint32_t> signals_;
-  std::vector<uint32_t> waits_;
   PlanBody body_;
 };
 

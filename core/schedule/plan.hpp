@@ -90,11 +90,11 @@ inline constexpr uint64_t kCacheLine = 64;
 /// `count` as a PlanStep keeps it. Throws Error if it is too large.
 [[nodiscard]] uint16_t ordinal_of(uint32_t peer, uint32_t count);
 
-/// The same for an operation with lengths; the count is not used.
-[[nodiscard]] Plan bind_blocks(const Schedule& schedule, const Geometry& geometry);
-
 /// Binds, then fuses small copies into the signals that follow them. Throws Error (HCCL_E_MEMORY)
 /// if Scratch cannot hold even one cache line of every block that the schedule needs.
 [[nodiscard]] Plan bind(const Schedule& schedule, const Geometry& geometry);
+
+/// The same for an operation with lengths; the count is not used.
+[[nodiscard]] Plan bind_blocks(const Schedule& schedule, const Geometry& geometry);
 
 }  // namespace weft::schedule

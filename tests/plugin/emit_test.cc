@@ -40,7 +40,7 @@ TEST_F(Emit, OfTheSdkChecksTheBuilder) {
   other.head.major = WEFT_ABI_MAJOR + 1;
   EXPECT_EQ(table("error").emit(&problem, &other), WEFT_E_NOT_SUPPORT);
   other = {WEFT_HEAD(weft_builder), nullptr, &append_nothing, &reserve_nothing};
-  other.head.size = offsetof(weft_builder, reserve);
+  other.head.size = offsetof(weft_builder, append);
   EXPECT_EQ(table("error").emit(&problem, &other), WEFT_E_NOT_SUPPORT);
 }
 

@@ -96,6 +96,15 @@ TEST_P(Algorithms, AreProvedForEveryShape) {
   }
 }
 
+TEST_P(Algorithms, AreProvedForManyRanks) {
+  const plugin::Algorithm& under_test = algorithm(GetParam());
+  for (const uint32_t n : {33u, 64u}) {
+    const Shape shape{under_test.table.op, n, 0, has_root(under_test.table.op) ? n - 2 : 0};
+    const Report report = check(under_test.table, GetParam(), shape, defaults(under_test));
+    ASSERT_TRUE(report.ok()) << "n=" << n << ": " << report.text;
+  }
+}
+
 /// Takes step `at` of rank r away and tells whether that is noticed.
 bool notices_loss(std::vector<Schedule> schedules, uint32_t flags, uint32_t r, size_t at) {
   std::vector<Step>& steps = schedules[r].steps;

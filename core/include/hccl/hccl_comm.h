@@ -169,11 +169,19 @@ extern HcclResult HcclCommRegCommStateCallback(const char* regName, HcclCommStat
 
 /*
  * Calls between Start and the outermost End of a thread are queued and executed at that End.
- * Everything they point to must live until then. Groups nest. A group holds only
- * communicator calls, only collectives, or only HcclSend and HcclRecv.
+ * Everything they point to, arrays of counts included, must live until then. Groups nest. A group
+ * holds either operators or the creation and destruction of communicators; the call that mixes
+ * them is HCCL_E_PARA. HcclBatchSendRecv, HcclBarrier and HcclCommInitAll act at once.
+ * A queued operator is checked for null pointers, and HcclSend and HcclRecv for their count.
  */
 extern HcclResult HcclGroupStart(void);
-/* Executes at the outermost level, returns the first error; HCCL_E_NOT_SUPPORT without a Start. */
+/*
+ * At the outermost level executes all that is queued and returns the first error. Of each
+ * communicator, first its sends and receives, as one batch on the stream of the first; then its
+ * collectives, long ones first, those with arrays of counts last. Then waits for the streams of the
+ * collectives. What fails to start ends what the group holds for its communicator; the others go
+ * on. HCCL_E_NOT_SUPPORT without a Start.
+ */
 extern HcclResult HcclGroupEnd(void);
 /* True inside a group of the calling thread. */
 extern HcclResult HcclGroupStatusGet(bool* isGroupEnabled);

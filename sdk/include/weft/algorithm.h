@@ -20,8 +20,7 @@
  *   barrier           0           0
  *   all_gather_v      1           n           (In of rank r and Out[r] have length r)
  *   reduce_scatter_v  n           1           (In[b] and Out of rank b have length b)
- *   all_to_all_v      n           n           (In[j] of rank i and Out[i] of rank j have length (i,
- * j))
+ *   all_to_all_v      n           n           (In[j] of rank i is as long as Out[i] of rank j)
  *
  * In the operations that end in _v blocks have lengths of their own, which a schedule does not know
  * either. There, blocks are not cut into parts; all chunks of In and Out in one step must be

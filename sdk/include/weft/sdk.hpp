@@ -172,7 +172,9 @@ class Schedule {
 
   /// Says that some rank names Scratch up to block `blocks` - 1; for the ranks that name fewer.
   void reserve(uint32_t blocks) {
-    if (status_ == WEFT_OK) status_ = builder_->reserve(builder_->self, blocks);
+    if (status_ != WEFT_OK) return;
+    status_ = WEFT_HAS(builder_, weft_builder, reserve) ? builder_->reserve(builder_->self, blocks)
+                                                        : WEFT_E_NOT_SUPPORT;
   }
 
   [[nodiscard]] int32_t status() const { return status_; }
@@ -230,7 +232,7 @@ namespace detail {
 template <void (*Fn)(const Problem&, Schedule&)>
 int32_t emit(const weft_problem* problem, const weft_builder* builder) noexcept {
   if (problem == nullptr || builder == nullptr) return WEFT_E_PTR;
-  if (builder->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(builder, weft_builder, reserve)) {
+  if (builder->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(builder, weft_builder, append)) {
     return WEFT_E_NOT_SUPPORT;
   }
   try {

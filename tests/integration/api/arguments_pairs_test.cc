@@ -73,6 +73,22 @@ TEST(BatchSendRecv, EveryItemIsChecked) {
          "sendRecvType"},
         {[](auto& item) { item.sendRecvType = kind_of(-1); }, HCCL_E_PARA, "sendRecvType"},
         {[](auto& item) { item.buf = nullptr; }, HCCL_E_PTR, "buf"},
+        // Two wrong things: the first in the order of the checks counts.
+        {[](auto& item) {
+           item.sendRecvType = kind_of(7);
+           item.dataType = type_of(13);
+         },
+         HCCL_E_NOT_SUPPORT, "type 13"},
+        {[](auto& item) {
+           item.sendRecvType = kind_of(7);
+           item.remoteRank = 9;
+         },
+         HCCL_E_PARA, "remoteRank"},
+        {[](auto& item) {
+           item.remoteRank = 9;
+           item.count = kMaxCount + 1;
+         },
+         HCCL_E_PARA, "count"},
     };
     for (const Spoiled& spoiled : all) {
       std::vector<HcclSendRecvItem> items = f.items;

@@ -73,7 +73,7 @@ TEST_P(ArrayArguments, ABlockBeyondTheAddressSpaceIsRefused) {
     Arguments a(f);
     // The sum of elements, the product of elements and their size, the end of the last block.
     for (uint64_t wrong : {UINT64_MAX, UINT64_MAX - 3, UINT64_MAX / 4, UINT64_MAX / 4 - 3,
-                           uint64_t{1} << 62, uint64_t{1} << 63}) {
+                           uint64_t{1} << 62, uint64_t{1} << 63, uint64_t{1} << 45}) {
       a.*side.displacements_pointer = &wrong;
       refused(call(function, a), HCCL_E_PARA,
               {names_of(function).function, side.displacements, std::to_string(wrong)});

@@ -407,6 +407,19 @@ TEST(Group, InitAllActsAtOnce) {
   });
 }
 
+TEST(Group, DestroyTwiceInOneGroupDoesItOnce) {
+  run_ranks(1, Layout::kProcesses, [](Rank& rank) {
+    for (int i = 0; i < 20; ++i) {
+      HcclComm comm = rank.join();
+      ok(HcclGroupStart());
+      ok(HcclCommDestroy(comm));
+      ok(HcclCommDestroy(comm));
+      refused(HcclGroupEnd(), HCCL_E_PARA, {"HcclCommDestroy", "destroyed?"});
+      refused(HcclCommDestroy(comm), HCCL_E_PARA, {"HcclCommDestroy", "destroyed?"});
+    }
+  });
+}
+
 TEST(Group, DestroyOfABusyCommunicatorInAGroupIsRefused) {
   run_ranks(2, Layout::kProcesses, [](Rank& rank) {
     HcclComm comm = rank.join();

@@ -246,28 +246,42 @@ TEST(Group, OtherErrorsOfMessagesComeFromItsEndAndNameTheFunction) {
   });
 }
 
-TEST(Group, AfterAnErrorTheOthersStillRun) {
+TEST(Group, AnErrorEndsWhatTheGroupHoldsForItsCommunicatorOnly) {
   run_ranks(2, Layout::kThreads, [](Rank& rank) {
-    HcclComm comm = rank.join();
+    HcclComm wrong = rank.join();
+    HcclComm right = rank.join();
     const Stream stream;
     const uint32_t me = rank.rank();
     const Sample good({Op::kAllReduce, 300, 3}, me, 2);
     Parcel sent(50);
     const Parcel received(50);
-    sent.pack(me, 1 - me, 1);
+    const Words untouched(1);
+    untouched.data()[0] = 7;
     const Words a(1);
-    ok(HcclGroupStart());
-    ok(HcclBroadcast(a.data(), 1000, kInt32, 77, comm, stream));
-    ok(HcclSend(a.data(), 1, kInt32, 55, comm, stream));
-    sent.send(1 - me, comm, stream);
-    ok(HcclAllReduce(a.data(), a.data(), 1, kInt32, HCCL_REDUCE_SUM, a.data(), stream));
-    good.run(comm, stream);
-    received.receive(1 - me, comm, stream);
-    refused(HcclGroupEnd(), HCCL_E_PARA, {"HcclSend", "55"});  // messages are issued first
-    good.verify();
-    received.check_is(1 - me, me, 1);
-    check_no_group();
-    ok(HcclCommDestroy(comm));
+    for (const bool by_message : {false, true}) {
+      sent.pack(me, 1 - me, by_message ? 2 : 1);
+      ok(HcclGroupStart());
+      if (by_message) {
+        ok(HcclSend(a.data(), 1, kInt32, 55, wrong, stream));
+        ok(HcclSend(a.data(), 1, kInt32, 1 - me, wrong, stream));
+        ok(HcclRecv(untouched.data(), 1, kInt32, 1 - me, wrong, stream));
+      } else {
+        ok(HcclBroadcast(a.data(), 1000, kInt32, 77, wrong, stream));
+      }
+      ok(HcclAllReduce(untouched.data(), untouched.data(), 1, kInt32, HCCL_REDUCE_SUM, wrong,
+                       stream));
+      sent.send(1 - me, right, stream);
+      good.run(right, stream);
+      received.receive(1 - me, right, stream);
+      refused(HcclGroupEnd(), HCCL_E_PARA, {by_message ? "HcclSend" : "HcclBroadcast"});
+      good.verify();
+      received.check_is(1 - me, me, by_message ? 2 : 1);
+      check(untouched.data()[0] == 7, "a later operator of the wrong communicator ran");
+      check_no_group();
+      expect_working(wrong, 2);
+    }
+    ok(HcclCommDestroy(wrong));
+    ok(HcclCommDestroy(right));
   });
 }
 

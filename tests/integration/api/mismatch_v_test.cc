@@ -6,6 +6,7 @@
 #include <functional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "buffers.hpp"
@@ -66,15 +67,16 @@ struct Difference {
   std::vector<std::string> parts;
 };
 
-std::vector<Difference> collective_differences() {
-  const auto gather_4 = [](const Hand& h) { return gather(h, h.fours()); };
-  const auto scatter_4 = [](const Hand& h) { return reduce_scatter(h, h.fours()); };
-  const auto exchange_4 = [](const Hand& h) { return exchange(h, h.fours(), h.fours()); };
-  const auto exchange_matrix = [](const Hand& h, uint64_t first) {
-    std::vector<uint64_t> matrix(h.ranks * h.ranks, 4);
-    matrix[0] = first;
-    return HcclAlltoAllVC(h.send, matrix.data(), kFp32, h.recv, kFp32, h.comm, h.stream);
-  };
+HcclResult gather_4(const Hand& h) { return gather(h, h.fours()); }
+HcclResult scatter_4(const Hand& h) { return reduce_scatter(h, h.fours()); }
+HcclResult exchange_4(const Hand& h) { return exchange(h, h.fours(), h.fours()); }
+HcclResult exchange_matrix(const Hand& h, uint64_t first) {
+  std::vector<uint64_t> matrix(h.ranks * h.ranks, 4);
+  matrix[0] = first;
+  return HcclAlltoAllVC(h.send, matrix.data(), kFp32, h.recv, kFp32, h.comm, h.stream);
+}
+
+std::vector<Difference> reducing_and_gathering() {
   return {
       {"gather_count_of_rank_1",
        false,
@@ -106,6 +108,11 @@ std::vector<Difference> collective_differences() {
        scatter_4,
        [](const Hand& h) { return reduce_scatter(h, h.fours(), HCCL_REDUCE_MAX); },
        {"reduce_scatter_v", "sum", "max"}},
+  };
+}
+
+std::vector<Difference> exchanging() {
+  return {
       {"operation", false, gather_4, exchange_4, {"all_gather_v", "all_to_all_v"}},
       {"exchange_type",
        false,
@@ -129,10 +136,16 @@ std::vector<Difference> collective_differences() {
        {"all_to_all_v"}},
       {"matrix",
        false,
-       [=](const Hand& h) { return exchange_matrix(h, 4); },
-       [=](const Hand& h) { return exchange_matrix(h, 5); },
+       [](const Hand& h) { return exchange_matrix(h, 4); },
+       [](const Hand& h) { return exchange_matrix(h, 5); },
        {"all_to_all_v", "different counts"}},
   };
+}
+
+std::vector<Difference> collective_differences() {
+  std::vector<Difference> all = reducing_and_gathering();
+  for (Difference& each : exchanging()) all.push_back(std::move(each));
+  return all;
 }
 
 std::function<HcclResult(const Hand&)> send(uint64_t count, HcclDataType type) {

@@ -12,6 +12,16 @@
 namespace weft::config {
 namespace {
 
+TEST(Policy, KnowsForWhichOperationsBytesCount) {
+  const Policy policy =
+      Policy::parse(with("[[rule]]\nop = \"reduce\"\nwhen = { bytes = \"1..\" }\nuse = \"a.b\"\n"
+                         "[[rule]]\nop = \"scatter\"\nwhen = { ranks = 4 }\nuse = \"a.b\"\n"),
+                    "p.toml");
+  EXPECT_TRUE(policy.looks_at_bytes(WEFT_OP_REDUCE));
+  EXPECT_FALSE(policy.looks_at_bytes(WEFT_OP_SCATTER));
+  EXPECT_FALSE(policy.looks_at_bytes(WEFT_OP_BARRIER));
+}
+
 TEST(Policy, NeedsOnlySchemaAndCatchAlls) {
   const Policy policy = Policy::parse(with(""), "p.toml");
   EXPECT_EQ(policy.name(), "p.toml");

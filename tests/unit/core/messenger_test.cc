@@ -314,7 +314,22 @@ TEST(Messenger, AMessageThatMeetsNoneEndsAtItsTimeOut) {
         << last_task_error;
     EXPECT_NE(last_task_error.find(sends ? "send of 20" : "receive of 20"), std::string::npos)
         << last_task_error;
+    EXPECT_NE(last_task_error.find("(message 1)"), std::string::npos) << last_task_error;
     EXPECT_FALSE(group.messenger(0).busy());
+  }
+}
+
+TEST(Messenger, WhatASenderPostedBeforeItGaveUpIsNotReceived) {
+  for (const uint64_t count : {4, 100}) {  // carried, and in a buffer that is its caller's again
+    Group group(2, std::chrono::milliseconds(20));
+    const Buffer data = numbers(count, 0, 1, 1);
+    Buffer room(count, -1);
+    launch(group, 0, {send(1, data)});
+    EXPECT_EQ(group.finish(0), HCCL_E_TIMEOUT);
+    launch(group, 1, {receive(0, room)});
+    EXPECT_EQ(group.finish(1), HCCL_E_TIMEOUT);
+    EXPECT_NE(last_task_error.find("send of"), std::string::npos) << last_task_error;
+    EXPECT_EQ(room, Buffer(count, -1));
   }
 }
 

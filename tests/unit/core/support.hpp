@@ -213,6 +213,7 @@ class Group {
     task.last_call = next_call_[r] = next_call_[r] + plan.plan.pieces;
     task.pieces = plan.plan.pieces;
     task.fingerprint = plan.fingerprint;
+    task.key = plan.key;
     submit(r, task.base, stream);
     return task;
   }
