@@ -113,6 +113,8 @@ HcclResult join_root(const char* function, const Arguments& given) {
   const auto policy = Library::instance().load_policy();
   const int32_t device = current_device(*policy);
   if (in_group()) {
+    require(given.comm != nullptr, HCCL_E_PTR, "comm is a null pointer");
+    require(given.root != nullptr, HCCL_E_PTR, "rootInfo is a null pointer");
     queue_job(function, [given, policy, device] {
       const CurrentDevice current(*policy, device);
       init(given, device);

@@ -93,10 +93,10 @@ void Communicator::join(const HcclRootInfo& root) {
   hello.name = options_.name;
   hello.facts = {
       {"policy (digest)", policy_->digest()},
+      {"HCCL_ALGO / hcclAlgo", options_.algo.canonical()},  // before the plugins that it asks for
       {"plugins", Library::instance().versions_of(policy_->plugins(options_.algo))},
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
       {"deterministic", options_.deterministic ? "1" : "0"},
-      {"HCCL_ALGO / hcclAlgo", options_.algo.canonical()},
   };
   const BoardBlob where{reinterpret_cast<uint64_t>(board_), 0};
   hello.blob.resize(sizeof where + WEFT_BLOB_BYTES);

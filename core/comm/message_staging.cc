@@ -13,6 +13,15 @@ namespace weft::comm {
 namespace {
 
 constexpr uint64_t kSmallest = uint64_t{4} << 10;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+// Bytes of free buffers that are kept for later messages.
+constexpr uint64_t kKept = 64 * kMiB;
+
+/// What is allocated for `bytes`: a little more, so that it serves messages of like sizes.
+uint64_t rounded(uint64_t bytes) {
+  if (bytes <= kMiB) return std::bit_ceil(std::max(bytes, kSmallest));
+  return (bytes + kMiB - 1) / kMiB * kMiB;
+}
 
 }  // namespace
 
@@ -26,29 +35,41 @@ bool MessageStaging::is_free(const Buffer& buffer, const exec::MessageTask& for_
   return buffer.user != &for_task && !buffer.user->busy.load(std::memory_order_acquire);
 }
 
+/// Releases free buffers, from the first on, until at most `kept` bytes of them are left.
+void MessageStaging::release_free(uint64_t kept, const exec::MessageTask& for_task) {
+  uint64_t free = 0;
+  for (const Buffer& buffer : buffers_) free += is_free(buffer, for_task) ? buffer.bytes : 0;
+  std::erase_if(buffers_, [&](const Buffer& buffer) {
+    if (free <= kept || !is_free(buffer, for_task)) return false;
+    free -= buffer.bytes;
+    transport_.release(endpoint_, buffer.address);
+    return true;
+  });
+}
+
 void* MessageStaging::get(uint64_t bytes, const exec::MessageTask& task) {
-  Buffer* small = nullptr;  // the largest free one that does not do
+  Buffer* best = nullptr;  // the smallest free one that does
   for (Buffer& buffer : buffers_) {
-    if (!is_free(buffer, task)) continue;
-    if (buffer.bytes >= bytes) {
-      buffer.user = &task;
-      buffer.ticket = task.ticket;
-      return buffer.address;
-    }
-    if (small == nullptr || buffer.bytes > small->bytes) small = &buffer;
+    const bool does = buffer.bytes >= bytes && (best == nullptr || buffer.bytes < best->bytes);
+    if (does && is_free(buffer, task)) best = &buffer;
   }
-  if (small != nullptr) {  // makes room for its successor
-    transport_.release(endpoint_, small->address);
-    *small = buffers_.back();
-    buffers_.pop_back();
+  if (best != nullptr) {
+    best->user = &task;
+    best->ticket = task.ticket;
+    return best->address;
   }
-  const uint64_t size = std::bit_ceil(std::max(bytes, kSmallest));
+  release_free(kKept, task);
+  buffers_.reserve(buffers_.size() + 1);
+  const uint64_t size = rounded(bytes);
   void* address = nullptr;
   if (transport_.allocate(endpoint_, size, &address) != HCCL_SUCCESS) {
-    throw Error(HCCL_E_OOM,
-                fmt::format("no {} bytes of device memory to stage a message that the receiver "
-                            "cannot see ({}); allocate it with aclrtMalloc instead",
-                            size, plugin::take_failure()));
+    release_free(0, task);
+    if (transport_.allocate(endpoint_, size, &address) != HCCL_SUCCESS) {
+      throw Error(HCCL_E_OOM,
+                  fmt::format("no {} bytes of device memory to stage a message that the receiver "
+                              "cannot see ({}); allocate it with aclrtMalloc instead",
+                              size, plugin::take_failure()));
+    }
   }
   buffers_.push_back({address, size, &task, task.ticket});
   return address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that peers can see, for messages whose data they cannot: one buffer per message on its
-// way, kept for later ones.
+// way; some are kept for later ones.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ class MessageStaging {
     const exec::MessageTask* user = nullptr;
     uint64_t ticket = 0;  // of the use
   };
+  void release_free(uint64_t kept, const exec::MessageTask& for_task);
   static bool is_free(const Buffer& buffer, const exec::MessageTask& for_task) noexcept;
 
   const weft_transport& transport_;

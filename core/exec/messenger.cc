@@ -14,7 +14,8 @@ Messenger::Messenger(const Setup& setup, Watch& watch)
       watch_(watch),
       board_(setup.boards[setup.rank]),
       sent_(setup.ranks, 0),
-      received_(setup.ranks, 0) {}
+      received_(setup.ranks, 0),
+      tails_(size_t{2} * setup.ranks, 0) {}
 
 MessageTask& Messenger::fresh_task() {
   // Tasks end nearly in the order of launch: after a few that are still busy, all are. Streams
@@ -43,8 +44,32 @@ uint64_t& Messenger::counter(const MessageStep& step) noexcept {
   return step.kind == MessageStep::Kind::kSend ? sent_[step.peer] : received_[step.peer];
 }
 
-void Messenger::launch(MessageTask& task) noexcept {
-  task.open = static_cast<uint32_t>(task.steps.size());
+/// Messages of one kind and peer go one after another: only the first of each need be tried.
+void Messenger::add_to_chains(MessageTask& task) {
+  task.heads.clear();
+  task.heads.reserve(task.steps.size());
+  const auto tail = [&](const MessageStep& step) -> uint32_t& {
+    const bool sends = step.kind == MessageStep::Kind::kSend;
+    return tails_[(sends ? 0 : setup_.ranks) + step.peer];
+  };
+  for (uint32_t i = 0; i < task.steps.size(); ++i) {
+    MessageStep& step = task.steps[i];
+    step.next = 0;
+    uint32_t* last = step.kind == MessageStep::Kind::kCopy ? nullptr : &tail(step);
+    if (last == nullptr || *last == 0) {
+      task.heads.push_back(i);
+    } else {
+      task.steps[*last - 1].next = i;
+    }
+    if (last != nullptr) *last = i + 1;
+  }
+  for (const MessageStep& step : task.steps) {
+    if (step.kind != MessageStep::Kind::kCopy) tail(step) = 0;
+  }
+}
+
+void Messenger::launch(MessageTask& task) {
+  add_to_chains(task);
   for (MessageStep& step : task.steps) {
     if (step.kind != MessageStep::Kind::kCopy) step.sequence = ++counter(step);
   }
@@ -88,7 +113,7 @@ int32_t Messenger::progress(MessageTask& task) noexcept {
   for (uint32_t idle = 0; idle <= setup_.spins;) {
     const Advance result = pass(task);
     if (result == Advance::kFailed) return fail_task(task);
-    if (task.open == 0) {
+    if (task.heads.empty()) {
       finish(task);
       return WEFT_TASK_DONE;
     }
@@ -104,15 +129,22 @@ int32_t Messenger::progress(MessageTask& task) noexcept {
   return fail_task(task);
 }
 
-/// Tries every step that is not done, so that none of them keeps another from going on.
+/// Tries all that can go on, so that none of them keeps another from it.
 Messenger::Advance Messenger::pass(MessageTask& task) noexcept {
   Advance all = Advance::kWaits;
-  for (MessageStep& step : task.steps) {
-    if (step.done) continue;
+  for (size_t i = 0; i < task.heads.size();) {
+    MessageStep& step = task.steps[task.heads[i]];
     const Advance one = advance(step);
     if (one == Advance::kFailed) return one;
     if (one == Advance::kMoved) all = one;
-    if (step.done) --task.open;
+    if (!step.done) {
+      ++i;
+    } else if (step.next != 0) {
+      task.heads[i] = step.next;  // and try that at once
+    } else {
+      task.heads[i] = task.heads.back();
+      task.heads.pop_back();
+    }
   }
   return all;
 }
@@ -198,24 +230,18 @@ void Messenger::mismatch(const MessageStep& step, const Mail& mail) noexcept {
 
 /// Returns the failure, or 0.
 int32_t Messenger::investigate(MessageTask& task) noexcept {
-  for (MessageStep& step : task.steps) {
-    if (step.done) continue;
-    const bool hopeless = watch_.hopeless(task.wait, step.peer);
+  for (const uint32_t head : task.heads) {
+    const MessageStep& step = task.steps[head];
+    if (!watch_.hopeless(task.wait, step.peer)) continue;
     // What the peer wrote before it went away counts.
-    if (hopeless) {
-      const Advance last = advance(step);
-      if (last == Advance::kFailed) return watch_.failure();
-      if (step.done) --task.open;
-      if (last == Advance::kMoved) continue;
-    }
-    if (const int32_t code = watch_.look_at_boards(); code != 0) return code;
-    if (hopeless) return watch_.raise_remote(step.peer, step.sequence, key(step));
-    if (const int32_t code = watch_.check_time(task.wait, step.peer, step.sequence, key(step));
-        code != 0) {
-      return code;
-    }
+    const Advance last = pass(task);
+    if (last == Advance::kFailed) return watch_.failure();
+    if (last == Advance::kMoved) return 0;  // look again later
+    return watch_.raise_remote(step.peer, step.sequence, key(step));
   }
-  return 0;
+  if (const int32_t code = watch_.look_at_boards(); code != 0) return code;
+  const MessageStep& first = task.steps[task.heads.front()];
+  return watch_.check_time(task.wait, first.peer, first.sequence, key(first));
 }
 
 int32_t Messenger::fail_task(MessageTask& task) noexcept {

@@ -33,6 +33,7 @@ struct MessageStep {
   uint64_t count = 0;            // elements
   uint64_t bytes = 0;
   uint64_t sequence = 0;  // of the messages from sender to receiver, from 1
+  uint32_t next = 0;      // index of the next step of the same kind and peer; 0: none
 };
 
 /// One send, receive or batch on its way through a stream. Owned by the messenger, reused.
@@ -40,8 +41,9 @@ struct MessageTask {
   weft_task base{};  // first: the transport calls base.run(&base)
   Messenger* messenger = nullptr;
   std::vector<MessageStep> steps;
+  // The steps that can go on: of each kind and peer the first that is not done, and all copies.
+  std::vector<uint32_t> heads;
   uint64_t ticket = 0;  // number of its use
-  uint32_t open = 0;    // steps that are not done
   bool begun = false;
   Wait wait;
   std::atomic<bool> busy{false};
@@ -59,7 +61,8 @@ class Messenger {
   /// A task that is not in use, with no steps.
   MessageTask& fresh_task();
   /// Numbers the steps and marks the task as on its way; to be undone if it never gets there.
-  void launch(MessageTask& task) noexcept;
+  /// Throws std::bad_alloc, with nothing done.
+  void launch(MessageTask& task);
   void undo(MessageTask& task) noexcept;
   [[nodiscard]] bool busy() const noexcept {
     return ended_.load(std::memory_order_acquire) != launched_;
@@ -83,6 +86,7 @@ class Messenger {
   int32_t fail_task(MessageTask& task) noexcept;
   void finish(MessageTask& task) noexcept;
   uint64_t& counter(const MessageStep& step) noexcept;
+  void add_to_chains(MessageTask& task);
   [[nodiscard]] comm::CallKey key(const MessageStep& step) const noexcept;
 
   const Setup& setup_;
@@ -90,6 +94,7 @@ class Messenger {
   Board* const board_;              // own
   std::vector<uint64_t> sent_;      // to each peer, as issued
   std::vector<uint64_t> received_;  // from each peer, as issued
+  std::vector<uint32_t> tails_;     // by kind and peer, while a task is launched
   std::vector<std::unique_ptr<MessageTask>> tasks_;
   size_t next_ = 0;  // where to look for a task first
   std::atomic<uint64_t> launched_{0};

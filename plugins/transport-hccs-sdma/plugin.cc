@@ -28,9 +28,11 @@ int32_t Context::fail(int32_t code, const std::string& text) const {
 }
 
 int32_t Context::fail_acl(int32_t acl_error, const std::string& what) const {
-  const char* text = aclGetRecentErrMsg();
-  return fail(WEFT_E_RUNTIME, what + ": error " + std::to_string(acl_error) + ", " +
-                                  (text == nullptr ? "no text" : text));
+  // The newest comes first; older ones, perhaps weft's own, are not about this.
+  const char* texts = aclGetRecentErrMsg();
+  const std::string all = texts == nullptr ? "no text" : texts;
+  return fail(WEFT_E_RUNTIME,
+              what + ": error " + std::to_string(acl_error) + ", " + all.substr(0, all.find('\n')));
 }
 
 int32_t open_context(const weft_host* host, void** context) {

@@ -349,7 +349,8 @@ TEST(Group, AJobThatFailsGivesItsErrorAndTheOthersAreDone) {
     ok(HcclGroupStart());
     ok(HcclCommInitRootInfo(1, &root, 5, &bad));
     ok(HcclCommInitRootInfo(1, &root, 0, &good));
-    ok(HcclCommInitRootInfo(1, &root, 0, nullptr));
+    refused(HcclCommInitRootInfo(1, &root, 0, nullptr), HCCL_E_PTR, {"comm"});
+    refused(HcclCommInitRootInfo(1, nullptr, 0, &bad), HCCL_E_PTR, {"rootInfo"});
     refused(HcclGroupEnd(), HCCL_E_PARA, {"HcclGroupEnd", "HcclCommInitRootInfo", "rank is 5"});
     check(good != nullptr && bad == nullptr, "not the right one was made");
     expect_working(good, 1);

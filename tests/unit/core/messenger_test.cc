@@ -160,6 +160,25 @@ TEST(Messenger, NoMessageOfABatchKeepsAnotherFromGoingOn) {
 
 TEST(Messenger, BatchesRunOnThreads) { run_batches(3, 0); }
 
+TEST(Messenger, ALongBatchTakesTimeInProportionToItsLength) {
+  // With a look at every message in every round this would take billions of looks.
+  constexpr uint32_t kMessages = 60'000;
+  Group group(2);
+  const Buffer data(1, 5);
+  Buffer rooms(kMessages, -1);
+  Buffer one(1);
+  std::vector<MessageStep> sends, receives;
+  for (uint32_t i = 0; i < kMessages; ++i) {
+    sends.push_back(send(1, data));
+    receives.push_back(receive(0, one));
+    receives.back().to = &rooms[i];
+  }
+  launch(group, 0, std::move(sends));
+  launch(group, 1, std::move(receives));
+  run(group, 1);
+  EXPECT_EQ(rooms, Buffer(kMessages, 5));
+}
+
 TEST(Messenger, StagedDataIsCopiedWhenTheTaskBegins) {
   Group group(2);
   Buffer data(100, 1);

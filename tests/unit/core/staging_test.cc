@@ -19,12 +19,14 @@ struct FakeMemory {
   std::map<void*, uint64_t> blocks;
   uint64_t next = 4096;
   uint64_t allocations = 0;
+  uint64_t used = 0;
   weft_transport transport{};
 
   FakeMemory() {
     transport.allocate = [](void* endpoint, uint64_t bytes, void** address) -> int32_t {
-      if (bytes > kRoom) return HCCL_E_OOM;
       auto& self = *static_cast<FakeMemory*>(endpoint);
+      if (bytes > kRoom - self.used) return HCCL_E_OOM;
+      self.used += bytes;
       *address = reinterpret_cast<void*>(self.next);
       self.next += bytes;
       ++self.allocations;
@@ -32,7 +34,9 @@ struct FakeMemory {
       return HCCL_SUCCESS;
     };
     transport.release = [](void* endpoint, void* address) {
-      EXPECT_EQ(static_cast<FakeMemory*>(endpoint)->blocks.erase(address), 1u);
+      auto& self = *static_cast<FakeMemory*>(endpoint);
+      self.used -= self.blocks[address];
+      EXPECT_EQ(self.blocks.erase(address), 1u);
     };
   }
 };
@@ -116,23 +120,60 @@ TEST(MessageStaging, GivesEveryMessageOfATaskABufferOfItsOwn) {
   EXPECT_EQ(memory.allocations, 3u);
 }
 
-TEST(MessageStaging, ALargerBufferTakesThePlaceOfAFreeSmallOne) {
+TEST(MessageStaging, ServesWithTheSmallestFreeBufferThatDoes) {
   FakeMemory memory;
   MessageStaging staging(memory.transport, &memory);
   exec::MessageTask task, other;
   begin(task);
-  staging.get(5'000, task);
+  void* large = staging.get(50'000, task);
+  void* small = staging.get(5'000, task);
   begin(other);
-  void* in_use = staging.get(6'000, other);
+  void* in_use = staging.get(4'000, other);
   task.busy = false;
   begin(task);
-  staging.get(50'000, task);
-  EXPECT_EQ(memory.blocks.size(), 2u);
+  EXPECT_EQ(staging.get(3'000, task), small);
+  EXPECT_EQ(staging.get(3'000, task), large);
+  EXPECT_EQ(memory.allocations, 3u);
   EXPECT_EQ(memory.blocks.count(in_use), 1u);
+}
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+TEST(MessageStaging, TakesLittleMoreThanALongMessageNeeds) {
+  FakeMemory memory;
+  MessageStaging staging(memory.transport, &memory);
+  exec::MessageTask task;
+  begin(task);
+  staging.get(257 * kMiB + 1, task);
+  EXPECT_EQ(memory.used, 258 * kMiB);
+}
+
+TEST(MessageStaging, KeepsOnlySomeOfWhatIsFree) {
+  FakeMemory memory;
+  MessageStaging staging(memory.transport, &memory);
+  exec::MessageTask task;
+  begin(task);
+  for (int i = 0; i < 20; ++i) staging.get(10 * kMiB, task);
+  EXPECT_EQ(memory.used, 200 * kMiB);
   task.busy = false;
   begin(task);
-  staging.get(64 << 10, task);
-  EXPECT_EQ(memory.allocations, 3u) << "sizes grow by doubling";
+  staging.get(300 * kMiB, task);
+  EXPECT_LE(memory.used, (300 + 64) * kMiB);
+}
+
+TEST(MessageStaging, ReleasesWhatIsFreeWhereMemoryIsShort) {
+  FakeMemory memory;
+  MessageStaging staging(memory.transport, &memory);
+  exec::MessageTask task, other;
+  begin(other);
+  void* in_use = staging.get(100 * kMiB, other);
+  begin(task);
+  staging.get(50 * kMiB, task);
+  task.busy = false;
+  begin(task);
+  EXPECT_NE(staging.get(900 * kMiB, task), nullptr);
+  EXPECT_EQ(memory.used, 1000 * kMiB);
+  EXPECT_EQ(memory.blocks.count(in_use), 1u);
 }
 
 TEST(MessageStaging, LackOfMemoryIsAnErrorAndDoesNoHarm) {
