@@ -54,8 +54,7 @@ TEST_F(DefaultPolicy, ChangesAlgorithmWhereItSays) {
   };
   EXPECT_EQ(chosen(1024, 4), "mesh.one_shot");
   EXPECT_EQ(chosen(1025, 4), "mesh.two_shot");
-  EXPECT_EQ(chosen(128, 8), "mesh.one_shot");
-  EXPECT_EQ(chosen(129, 5), "tree.star_all_reduce");
+  EXPECT_EQ(chosen(8, 5), "tree.star_all_reduce");
   EXPECT_EQ(chosen(4096, 1000), "tree.star_all_reduce");
   EXPECT_EQ(chosen(4097, 17), "mesh.two_shot");
 }
