@@ -59,6 +59,9 @@ Device& device_at(int32_t device);
 /// inherited belongs to the parent.
 aclError refuse_after_fork(const char* where) noexcept;
 
+/// Sees to it that `refuse_after_fork` notices forks from now on. Reports failures.
+aclError watch_forks(const char* where, aclError code) noexcept;
+
 /// The device's memory, created on first use; nullptr after reporting why not.
 Heap* heap_of(int32_t device, const char* where, aclError code) noexcept;
 

@@ -236,6 +236,93 @@ ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportByKey(void** devPtr, const char* k
 /* Ends the calling process's oldest import of the key, or else its export. */
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemClose(const char* key);
 
+/* Of a key that the process has exported: which link others use. A plain host has one kind. */
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type,
+                                                uint64_t attr);
+
+/* A plain host is in no super node: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. */
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportPidInterServer(const char* key,
+                                                             aclrtServerPid* serverPids,
+                                                             size_t num);
+
+/* ---- Virtual memory ----
+ * Reserve addresses, allocate physical memory, map one at the other; then unmap, free, release.
+ * Mapped device memory is used like memory from aclrtMalloc, also across adjoining mappings. Host
+ * memory of this kind is page-locked. Physical memory takes up pages as they are touched. */
+
+/* 2 MiB, or 1 GiB for the attributes of 1 GiB pages; both options are the same. */
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
+                                                              aclrtMemGranularityOptions option,
+                                                              size_t* granularity);
+
+/* `flags` is 0 or 1, `alignment` 0. A chosen address lies between 16 and 24 TiB; from 1 GiB of size
+ * on it is a multiple of that, below of the size's next power of two. Addresses the host chooses
+ * are multiples of 2 MiB, or of 1 GiB from that size on. */
+ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment,
+                                                    void* expectPtr, uint64_t flags);
+
+/* Ascend910_93 only: at `expectPtr`, in units of 1 GiB. Such a range may hold memory of several
+ * devices and processes, another one only of one device, either imported or not. */
+ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size,
+                                                              size_t alignment, void* expectPtr,
+                                                              uint64_t flags);
+
+/* Nothing may be mapped in the range any more. */
+ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void* virPtr);
+
+ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
+                                                 const aclrtPhysicalMemProp* prop, uint64_t flags);
+
+/* Gives one reference back. The memory stays until the last reference, mapping and import. */
+ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
+
+/* Maps all of the memory at any aligned address in a reserved range; it may be mapped at several.
+ * The second form maps it inaccessible until aclrtMemSetAccess. */
+ACL_FUNC_VISIBILITY aclError aclrtMapMem(void* virPtr, size_t size, size_t offset,
+                                         aclrtDrvMemHandle handle, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset,
+                                                 aclrtDrvMemHandle handle, uint64_t flags);
+
+/* Takes the start of a mapping. Does not wait for streams. */
+ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void* virPtr);
+
+ACL_FUNC_VISIBILITY aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc,
+                                               size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location,
+                                               uint64_t* flag);
+
+/* The handle mapped here, with one more reference. */
+ACL_FUNC_VISIBILITY aclError aclrtMemRetainAllocationHandle(void* virPtr,
+                                                            aclrtDrvMemHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
+                                                                       aclrtPhysicalMemProp* prop);
+
+/* Once per handle and process. Other processes of the host import it while the memory exists and
+ * the exporter's process lives; a repeated import is one more reference to the same handle. */
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle,
+                                                             aclrtMemHandleType handleType,
+                                                             uint64_t flags,
+                                                             uint64_t* shareableHandle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid,
+                                                             size_t pidNum);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle,
+                                                               int32_t deviceId,
+                                                               aclrtDrvMemHandle* handle);
+
+/* The same with a uint64_t (DEFAULT) or, on Ascend910_93, an aclrtMemFabricHandle (FABRIC), which
+ * does not leave the host either. Import is onto the current device. */
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle,
+                                                               uint64_t flags,
+                                                               aclrtMemSharedHandleType shareType,
+                                                               void* shareableHandle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandleV2(void* shareableHandle,
+                                                               aclrtMemSharedHandleType shareType,
+                                                               int32_t* pid, size_t pidNum);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandleV2(void* shareableHandle,
+                                                                 aclrtMemSharedHandleType shareType,
+                                                                 uint64_t flags,
+                                                                 aclrtDrvMemHandle* handle);
+
 /* ---- Copies ----
  * The asynchronous forms are queued when host memory is page-locked; otherwise they return when
  * the copy, in its stream order, is done. */
