@@ -38,6 +38,7 @@ struct Device {
   std::atomic<Heap*> heap{nullptr};
   std::atomic<size_t> streams{0};
   std::atomic<size_t> events{0};
+  std::atomic<size_t> cnt_notifies{0};
   std::atomic<int> saturation{ACL_RT_OVERFLOW_MODE_INFNAN};
 };
 

@@ -59,15 +59,14 @@ size_t configured_size(std::string* why) {
 
 std::string system_error(const char* what) { return std::string(what) + ": " + strerror(errno); }
 
-// Many hosts give a process 1024 descriptors at first and let it have far more.
+}  // namespace
+
 bool raise_file_limit() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;
   limit.rlim_cur = limit.rlim_max;
   return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
-
-}  // namespace
 
 int create_memory_file(const std::string& name, size_t size, std::string* why) {
   const auto create = [&] { return memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING); };

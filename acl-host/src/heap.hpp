@@ -83,6 +83,10 @@ class Heap {
 /// The heap of this process that contains the address, or nullptr. No lock.
 Heap* find_heap(const void* address) noexcept;
 
+/// Many hosts give a process 1024 descriptors at first and let it have far more: takes all of
+/// them. False if there are no more.
+bool raise_file_limit() noexcept;
+
 /// A sparse memory file that can neither grow nor shrink, so that no process that maps it can take
 /// pages from another; -1, and the reason, on failure.
 int create_memory_file(const std::string& name, size_t size, std::string* why);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "error.hpp"
+#include "heap.hpp"
 
 namespace weft::acl {
 namespace {
@@ -82,7 +83,9 @@ bool receive(int socket, Reply* reply, int* file) noexcept {
 
 // Asks the exporter. On success `file` is open and belongs to the caller.
 aclError ask(const Key& key, Reply* reply, int* file, const char* where) {
-  const Descriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const auto open = [] { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); };
+  const int first = open();
+  const Descriptor connection(first < 0 && errno == EMFILE && raise_file_limit() ? open() : first);
   const Request request = request_for(key);
   if (connection.get() < 0 || !connect_to(connection.get(), socket_name(key)) ||
       uninterrupted([&] {
@@ -120,6 +123,9 @@ aclError fetch(const Key& key, Reply* reply, int* file, const char* where) {
     *reply = answer(request_for(key), nullptr, file);
   } else if (const aclError error = ask(key, reply, file, where)) {
     return error;
+  } else if (reply->code == ACL_SUCCESS && *file < 0 && raise_file_limit()) {
+    // The answer had its file, for which there was no descriptor.
+    if (const aclError again = ask(key, reply, file, where)) return again;
   }
   if (reply->code != ACL_SUCCESS) return explain_refusal(*reply, key, where);
   if (*file >= 0) return ACL_SUCCESS;

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "error.hpp"
+#include "heap.hpp"
 
 namespace weft::acl {
 namespace {
@@ -285,7 +286,9 @@ Reply answer(const Request& request, const int32_t* importer_pid, int* file) {
   if (importer_pid != nullptr && found.offer.check_pid && !found.pids.contains(*importer_pid)) {
     return reply;
   }
-  *file = fcntl(found.offer.file, F_DUPFD_CLOEXEC, 0);
+  const auto copy = [&] { return fcntl(found.offer.file, F_DUPFD_CLOEXEC, 0); };
+  *file = copy();
+  if (*file < 0 && raise_file_limit()) *file = copy();
   reply.code = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
   return *file < 0 ? reply : found.offer.reply;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory in the long run: room, ten thousand cycles, threads, forks.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,34 @@ int fill_a_small_device(const std::vector<std::string>&) {
 
 TEST(VmmRoom, IsSharedWithTheHeap) {
   EXPECT_EQ(Child("fill_a_small_device", {}, {{"WEFT_DEVICE_MEMORY", "8M"}}).wait(), 0);
+}
+
+// In a process that begins with few descriptors and may have more.
+int use_many_handles(const std::vector<std::string>&) {
+  constexpr size_t kCount = 300;
+  rlimit limit{};
+  demand(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max > 2 * kCount, "limit");
+  limit.rlim_cur = 64;
+  demand(setrlimit(RLIMIT_NOFILE, &limit) == 0, "lower the limit");
+  const aclrtPhysicalMemProp prop = device_memory();
+  std::vector<aclrtDrvMemHandle> handles(kCount);
+  for (aclrtDrvMemHandle& handle : handles) {
+    demand(aclrtMallocPhysical(&handle, kUnit, &prop, 0) == ACL_SUCCESS, "allocate");
+  }
+  limit.rlim_cur = limit.rlim_max = 64;
+  demand(setrlimit(RLIMIT_NOFILE, &limit) == 0, "lower the limit for good");
+  aclrtDrvMemHandle more = nullptr;
+  demand(aclrtMallocPhysical(&more, kUnit, &prop, 0) == ACL_ERROR_RT_MEMORY_ALLOCATION, "more");
+  demand(error_text().find("Too many open files") != std::string::npos, "text");
+  for (aclrtDrvMemHandle handle : handles) {
+    demand(aclrtFreePhysical(handle) == ACL_SUCCESS, "free");
+  }
+  return aclrtMallocPhysical(&more, kUnit, &prop, 0);
+}
+[[maybe_unused]] const int kMany = register_child("use_many_handles", use_many_handles);
+
+TEST(VmmRoom, IsNotBoundByTheFirstLimitOfOpenFiles) {
+  EXPECT_EQ(Child("use_many_handles", {}, {{"WEFT_DEVICE_MEMORY", "1G"}}).wait(), 0);
 }
 
 struct Usage {
