@@ -14,6 +14,7 @@
 #include "context.hpp"
 #include "heap.hpp"
 #include "ipc_server.hpp"
+#include "vmm.hpp"
 
 namespace weft::acl {
 namespace {
@@ -29,6 +30,7 @@ void in_forked_child() noexcept {
   g_forked_in_use.store(true);
   t_thread = {};
   close_listener();
+  close_after_fork();
 }
 
 /// The visible devices, or why there are none.
@@ -123,7 +125,7 @@ aclError refuse_after_fork(const char* where) noexcept {
 }
 
 aclError watch_forks(const char* where, aclError code) noexcept {
-  static const int watched = pthread_atfork(nullptr, nullptr, in_forked_child);
+  static const int watched = pthread_atfork(lock_before_fork, unlock_after_fork, in_forked_child);
   if (watched == 0) return ACL_SUCCESS;
   return fail(code, "%s: no memory to watch for forks", where);
 }

@@ -103,6 +103,12 @@ Mapping* find_start(Vmm& all, uintptr_t base, Reservation** range, const char* w
 /// Keeps an accessible mapping among the ranges that other functions know, or reports why not.
 aclError publish(uintptr_t base, const Physical& memory, const char* where);
 
+/// Around a fork: a child does not hold on to physical memory that the parent frees. Its handles
+/// are good for nothing anyway.
+void lock_before_fork() noexcept;
+void unlock_after_fork() noexcept;
+void close_after_fork() noexcept;  // in the child, instead of unlocking
+
 /// A mapping and its page size.
 struct Mapped {
   Range range;

@@ -128,6 +128,18 @@ Vmm& vmm() {
   return all;
 }
 
+void lock_before_fork() noexcept { vmm().mutex.lock(); }
+
+void unlock_after_fork() noexcept { vmm().mutex.unlock(); }
+
+void close_after_fork() noexcept {
+  for (auto& [handle, memory] : vmm().physicals) {
+    close(memory.file);
+    memory.file = -1;
+  }
+  vmm().mutex.unlock();
+}
+
 aclrtDrvMemHandle add_physical(Vmm& all, const Physical& memory) {
   const uint64_t handle = kHandleTag | ++all.last_handle;
   all.physicals.emplace(handle, memory);

@@ -81,7 +81,7 @@ int import_memory(const std::vector<std::string>& arguments) {
   demand(aclrtMapMem(base, kSize, 0, handle, 0) == ACL_SUCCESS, "map");
   demand(aclrtFreePhysical(handle) == ACL_SUCCESS, "free");
   for (size_t i = 0; i < kSize; ++i) {
-    demand(bytes_of(base)[i] == pattern(i), "byte " + std::to_string(i));
+    if (bytes_of(base)[i] != pattern(i)) demand(false, "byte " + std::to_string(i));
   }
   aclrtDrvMemHandle own = nullptr;
   prop = device_memory(0);

@@ -138,6 +138,16 @@ TEST_F(VmmLife, ThreadsMapAtTheSameTime) {
   for (std::thread& thread : threads) thread.join();
 }
 
+size_t count_physical_files() {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const auto target = std::filesystem::read_symlink(entry, error);
+    if (target.string().find("weft-physical") != std::string::npos) ++count;
+  }
+  return count;
+}
+
 // A process forked after use has neither the addresses nor the memory.
 int fork_with_mappings(const std::vector<std::string>&) {
   void* base = nullptr;
@@ -145,9 +155,11 @@ int fork_with_mappings(const std::vector<std::string>&) {
   const aclrtPhysicalMemProp prop = host_memory();
   aclrtDrvMemHandle handle = nullptr;
   demand(aclrtMallocPhysical(&handle, kUnit, &prop, 0) == ACL_SUCCESS, "allocate");
+  demand(count_physical_files() == 1, "one file");
   const pid_t child = fork();
   if (child == 0) {
     void* other = nullptr;
+    demand(count_physical_files() == 0, "the child keeps memory of its parent");
     demand(aclrtMapMem(base, kUnit, 0, handle, 0) == ACL_ERROR_RT_DEV_SETUP_ERROR, "map");
     demand(aclrtReleaseMemAddress(base) == ACL_ERROR_RT_DEV_SETUP_ERROR, "release");
     demand(aclrtFreePhysical(handle) == ACL_ERROR_RT_DEV_SETUP_ERROR, "free");
