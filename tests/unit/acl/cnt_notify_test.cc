@@ -86,13 +86,14 @@ int add_from_threads(const std::vector<std::string>&) {
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([notify, i] {
-      demand(aclrtSetDevice(static_cast<int32_t>(i)) == ACL_SUCCESS, "set device");
+      demand(aclrtSetDevice(static_cast<int32_t>(i + 1)) == ACL_SUCCESS, "set device");
       Counter counter(notify);
       for (uint32_t j = 0; j < kRounds; ++j) {
         counter.record(ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 1);
       }
     });
   }
+  // On a stream of its own: a wait holds up what is queued behind it.
   Counter(notify).wait(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, kThreads * kRounds);
   for (std::thread& thread : threads) thread.join();
   return aclrtCntNotifyDestroy(notify);
