@@ -95,7 +95,8 @@ aclError check_reserve(const void* output, size_t size, size_t alignment, uint64
               size);
 }
 
-// Up to 1 GiB, an address has the alignment of the size's next power of two.
+// `size` is made of whole huge pages. Up to 1 GiB, an address has the alignment of the size's next
+// power of two.
 aclError check_fixed(uintptr_t expected, size_t size, const char* where) noexcept {
   if (expected == 0) return ACL_SUCCESS;
   if (soc_is(kSoc950)) {
@@ -271,8 +272,8 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
                                 uint64_t flags) {
   constexpr const char* kWhere = "aclrtReserveMemAddress";
   if (const aclError error = check_reserve(virPtr, size, alignment, flags, kWhere)) return error;
-  if (const aclError error = check_fixed(address_of(expectPtr), size, kWhere)) return error;
   const size_t whole = (size + kHugePage - 1) / kHugePage * kHugePage;
+  if (const aclError error = check_fixed(address_of(expectPtr), whole, kWhere)) return error;
   return guarded(kWhere,
                  [&] { return reserve(virPtr, whole, address_of(expectPtr), false, kWhere); });
 }

@@ -268,8 +268,9 @@ TEST_F(Vmm, MistakesOfReservingAreNamed) {
     size_t size;
   };
   for (const auto& [address, size] :
-       {Fixed{15 * kTiB, kUnit}, Fixed{24 * kTiB, kUnit}, Fixed{24 * kTiB - kUnit, 2 * kUnit},
-        Fixed{17 * kTiB + kUnit, 3 * kUnit}, Fixed{17 * kTiB + kUnit, size_t{1} << 30}}) {
+       {Fixed{15 * kTiB, kUnit}, Fixed{24 * kTiB, kUnit}, Fixed{17 * kTiB + 4096, 1},
+        Fixed{24 * kTiB - kUnit, 2 * kUnit}, Fixed{17 * kTiB + kUnit, 3 * kUnit},
+        Fixed{17 * kTiB + kUnit, size_t{1} << 30}}) {
     EXPECT_EQ(aclrtReserveMemAddress(&base, size, 0, reinterpret_cast<void*>(address), 0),
               ACL_ERROR_RT_PARAM_INVALID);
     expect_text("between 16 and 24 TiB");
