@@ -63,6 +63,13 @@ aclError refuse_free(const void* pointer, const char* where) noexcept {
     case Place::kImported:
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: %p is another process's memory; use aclrtIpcMemClose", where, pointer);
+    case Place::kMapped:
+    case Place::kMappedHost:
+    case Place::kReserved:
+      return fail(ACL_ERROR_RT_PARAM_INVALID,
+                  "%s: %p lies in reserved addresses; use aclrtUnmapMem, aclrtFreePhysical and "
+                  "aclrtReleaseMemAddress",
+                  where, pointer);
     case Place::kAllocated:
       return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %p is host memory; use aclrtFreeHost", where,
                   pointer);

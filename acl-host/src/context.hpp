@@ -38,6 +38,7 @@ struct Device {
   std::atomic<Heap*> heap{nullptr};
   std::atomic<size_t> streams{0};
   std::atomic<size_t> events{0};
+  std::atomic<size_t> cnt_notifies{0};
   std::atomic<int> saturation{ACL_RT_OVERFLOW_MODE_INFNAN};
 };
 
@@ -58,6 +59,9 @@ Device& device_at(int32_t device);
 /// Reports, in the name of `where`, that this process was forked from one that had a heap: what it
 /// inherited belongs to the parent.
 aclError refuse_after_fork(const char* where) noexcept;
+
+/// Sees to it that `refuse_after_fork` notices forks from now on. Reports failures.
+aclError watch_forks(const char* where, aclError code) noexcept;
 
 /// The device's memory, created on first use; nullptr after reporting why not.
 Heap* heap_of(int32_t device, const char* where, aclError code) noexcept;

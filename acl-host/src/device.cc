@@ -14,6 +14,7 @@
 #include "context.hpp"
 #include "heap.hpp"
 #include "ipc_server.hpp"
+#include "vmm.hpp"
 
 namespace weft::acl {
 namespace {
@@ -29,6 +30,7 @@ void in_forked_child() noexcept {
   g_forked_in_use.store(true);
   t_thread = {};
   close_listener();
+  close_after_fork();
 }
 
 /// The visible devices, or why there are none.
@@ -122,17 +124,19 @@ aclError refuse_after_fork(const char* where) noexcept {
               where);
 }
 
+aclError watch_forks(const char* where, aclError code) noexcept {
+  static const int watched = pthread_atfork(lock_before_fork, unlock_after_fork, in_forked_child);
+  if (watched == 0) return ACL_SUCCESS;
+  return fail(code, "%s: no memory to watch for forks", where);
+}
+
 Heap* heap_of(int32_t device, const char* where, aclError code) noexcept {
   if (refuse_after_fork(where) != ACL_SUCCESS) return nullptr;
   Device& state = device_at(device);
   if (Heap* heap = state.heap.load(std::memory_order_acquire)) return heap;
   const std::lock_guard lock(state.mutex);
   if (Heap* heap = state.heap.load(std::memory_order_acquire)) return heap;
-  static const int watched = pthread_atfork(nullptr, nullptr, in_forked_child);
-  if (watched != 0) {
-    fail(code, "%s: no memory to watch for forks", where);
-    return nullptr;
-  }
+  if (watch_forks(where, code) != ACL_SUCCESS) return nullptr;
   std::string why;
   Heap* heap = Heap::create(device, &why);
   if (heap == nullptr) {

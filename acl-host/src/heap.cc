@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -58,24 +59,31 @@ size_t configured_size(std::string* why) {
 
 std::string system_error(const char* what) { return std::string(what) + ": " + strerror(errno); }
 
-// The file can neither grow nor shrink: no process that maps it can take pages from another.
-int create_file(int32_t device, size_t size, std::string* why) {
-  const std::string name = "weft-device-" + std::to_string(device);
-  const int file = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}  // namespace
+
+bool raise_file_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+int create_memory_file(const std::string& name, size_t size, std::string* why) {
+  const auto create = [&] { return memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING); };
+  int file = create();
+  if (file < 0 && errno == EMFILE && raise_file_limit()) file = create();
   if (file < 0) {
     *why = system_error("memfd_create");
     return -1;
   }
   if (ftruncate(file, static_cast<off_t>(size)) != 0 ||
       fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
-    *why = system_error("sizing the memory file to WEFT_DEVICE_MEMORY");
+    *why = system_error("sizing a memory file");
     close(file);
     return -1;
   }
   return file;
 }
-
-}  // namespace
 
 void* map_file(int file, size_t offset, size_t size) noexcept {
   const size_t span = size + kHugePage;
@@ -101,7 +109,7 @@ void* map_file(int file, size_t offset, size_t size) noexcept {
 Heap* Heap::create(int32_t device, std::string* why) {
   const size_t size = configured_size(why);
   if (size == 0) return nullptr;
-  const int file = create_file(device, size, why);
+  const int file = create_memory_file("weft-device-" + std::to_string(device), size, why);
   if (file < 0) return nullptr;
   void* base = map_file(file, 0, size);
   if (base == nullptr) {
@@ -136,6 +144,7 @@ void* Heap::allocate(size_t size) {
   const size_t align = alignment_of(size);
   size = round_up(size, kSmallest);
   const std::lock_guard lock(mutex_);
+  if (size > size_ - used_bytes_ - outside_) return nullptr;
   const auto room = find_room(size, align);
   if (room == free_by_size_.end()) return nullptr;
   const auto [have, start] = *room;
@@ -205,9 +214,21 @@ Range Heap::block_of(const void* address) const {
   return {base_ + it->first, it->second};
 }
 
+bool Heap::take_outside(size_t size) {
+  const std::lock_guard lock(mutex_);
+  if (size > size_ - used_bytes_ - outside_) return false;
+  outside_ += size;
+  return true;
+}
+
+void Heap::give_outside(size_t size) {
+  const std::lock_guard lock(mutex_);
+  outside_ -= size;
+}
+
 size_t Heap::free_bytes() const {
   const std::lock_guard lock(mutex_);
-  return size_ - used_bytes_;
+  return size_ - used_bytes_ - outside_;
 }
 
 Heap* find_heap(const void* address) noexcept {

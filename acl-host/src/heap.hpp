@@ -40,6 +40,11 @@ class Heap {
   /// The allocated block that contains the address; an empty range if there is none.
   Range block_of(const void* address) const;
 
+  /// Counts memory of the device that lies outside of the heap, in a file of its own, against the
+  /// device's size; false if there is no room.
+  bool take_outside(size_t size);
+  void give_outside(size_t size);
+
   size_t free_bytes() const;
 
   /// Whether [address, address + size) lies in the heap. No lock.
@@ -72,10 +77,19 @@ class Heap {
   std::set<std::pair<size_t, size_t>> free_by_size_;  // (size, offset)
   std::map<size_t, size_t> used_;                     // offset -> size
   size_t used_bytes_ = 0;
+  size_t outside_ = 0;
 };
 
 /// The heap of this process that contains the address, or nullptr. No lock.
 Heap* find_heap(const void* address) noexcept;
+
+/// Many hosts give a process 1024 descriptors at first and let it have far more: takes all of
+/// them. False if there are no more.
+bool raise_file_limit() noexcept;
+
+/// A sparse memory file that can neither grow nor shrink, so that no process that maps it can take
+/// pages from another; -1, and the reason, on failure.
+int create_memory_file(const std::string& name, size_t size, std::string* why);
 
 /// Maps `size` bytes of a memory file, 2 MiB aligned; nullptr on failure (see errno).
 void* map_file(int file, size_t offset, size_t size) noexcept;

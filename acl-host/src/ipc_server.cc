@@ -2,6 +2,7 @@
 // Table of exports and the thread that answers importers.
 #include "ipc_server.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,19 +22,18 @@
 #include <string_view>
 
 #include "error.hpp"
+#include "heap.hpp"
 
 namespace weft::acl {
 namespace {
 
-constexpr const char* kKeyPrefix = "weftm-";
+constexpr uint64_t kNameMask = 0xFFFFFFFF00000000;  // of token[0]: what names the socket
+constexpr int kNameTries = 16;                      // of 32 random bits
 constexpr int kRequestMs = 1000;  // an importer sends its question with the connection
 constexpr int kPauseMs = 10;      // after a failed accept, say for want of descriptors
 
 struct Export {
-  Heap* heap;
-  size_t offset;
-  size_t size;
-  bool check_pid;
+  Offer offer;
   std::set<int32_t> pids;
 };
 
@@ -42,7 +42,6 @@ struct Exporter {
   uint32_t pid = 0;  // of the process the thread runs in; another one after a fork
   std::atomic<int> listener{-1};
   std::array<uint64_t, 2> token{};
-  uint64_t last_id = 0;
   std::map<uint64_t, Export> exports;
 };
 
@@ -81,8 +80,9 @@ void serve(int connection) {
   socklen_t length = sizeof peer;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return;
   int file = -1;
-  const Reply reply = answer(request.id, &peer.pid, &file);
+  const Reply reply = answer(request, &peer.pid, &file);
   send_reply(connection, reply, file);
+  if (file >= 0) close(file);
 }
 
 void* run(void* argument) noexcept {
@@ -128,14 +128,22 @@ bool start_thread(int listener) noexcept {
   return error == 0;
 }
 
+bool draw(void* bytes, size_t size) noexcept {
+  return getrandom(bytes, size, 0) == static_cast<ssize_t>(size);
+}
+
 // Starts the thread if this process has none. The caller holds the lock.
 aclError start(Exporter& all, const char* where) {
   const auto pid = static_cast<uint32_t>(getpid());
   if (all.pid == pid) return ACL_SUCCESS;
-  if (getrandom(all.token.data(), sizeof all.token, 0) != sizeof all.token) {
-    return fail(ACL_ERROR_RT_IPC_ERROR, "%s: no random numbers for a key", where);
+  int listener = -1;
+  for (int tries = 0; listener < 0 && tries < kNameTries; ++tries) {
+    if (!draw(all.token.data(), sizeof all.token)) {
+      return fail(ACL_ERROR_RT_IPC_ERROR, "%s: no random numbers for a key", where);
+    }
+    listener = listen_at(socket_name({Shared::kMemory, pid, all.token, 0}));
+    if (listener < 0 && errno != EADDRINUSE) break;
   }
-  const int listener = listen_at(socket_name({pid, all.token, 0}));
   if (listener < 0 || !start_thread(listener)) {
     if (listener >= 0) close(listener);
     return fail(ACL_ERROR_RT_IPC_ERROR, "%s: cannot serve importers: %s", where, strerror(errno));
@@ -143,6 +151,25 @@ aclError start(Exporter& all, const char* where) {
   all.listener = listener;
   all.pid = pid;
   return ACL_SUCCESS;
+}
+
+// An unused id that cannot be guessed; 0 without random numbers.
+uint64_t draw_id(const Exporter& all, Shared kind) noexcept {
+  uint64_t id = 0;
+  do {
+    if (!draw(&id, sizeof id)) return 0;
+    if (kind == Shared::kPhysical) id &= ~kNameMask;
+  } while (id == 0 || all.exports.contains(id));
+  return id;
+}
+
+const char* prefix_of(Shared kind) noexcept {
+  return kind == Shared::kNotify ? "weftn-" : "weftm-";
+}
+
+bool matches(const Key& key, const Exporter& all) noexcept {
+  if (key.kind == Shared::kPhysical) return key.token[0] == (all.token[0] & kNameMask);
+  return key.token == all.token;
 }
 
 template <class T>
@@ -156,37 +183,52 @@ bool parse_hex(std::string_view text, T* value) noexcept {
 
 std::string to_text(const Key& key) {
   char text[kKeyBytes];
-  std::snprintf(text, sizeof text, "%s%08x-%016llx%016llx-%016llx", kKeyPrefix, key.pid,
+  std::snprintf(text, sizeof text, "%s%08x-%016llx%016llx-%016llx", prefix_of(key.kind), key.pid,
                 static_cast<unsigned long long>(key.token[0]),
                 static_cast<unsigned long long>(key.token[1]),
                 static_cast<unsigned long long>(key.id));
   return text;
 }
 
-bool parse_key(const char* text, Key* key) noexcept {
+bool parse_key(const char* text, Shared kind, Key* key) noexcept {
   const std::string_view view(text, strnlen(text, kKeyBytes));
-  const size_t start = std::strlen(kKeyPrefix);
-  return view.size() == kKeyBytes - 1 && view.starts_with(kKeyPrefix) &&
+  const std::string_view prefix = prefix_of(kind);
+  const size_t start = prefix.size();
+  key->kind = kind;
+  return view.size() == kKeyBytes - 1 && view.starts_with(prefix) &&
          parse_hex(view.substr(start, 8), &key->pid) && view[start + 8] == '-' &&
          parse_hex(view.substr(start + 9, 16), &key->token[0]) &&
          parse_hex(view.substr(start + 25, 16), &key->token[1]) && view[start + 41] == '-' &&
          parse_hex(view.substr(start + 42, 16), &key->id);
 }
 
-std::string socket_name(const Key& key) {
-  Key whole = key;
-  whole.id = 0;
-  return to_text(whole);
+uint64_t to_shareable(const Key& key) noexcept { return (key.token[0] & kNameMask) | key.id; }
+
+Key from_shareable(uint64_t handle) noexcept {
+  return {Shared::kPhysical, 0, {handle & kNameMask, 0}, handle & ~kNameMask};
 }
 
-aclError add_export(Heap& heap, size_t offset, size_t size, bool check_pid, const char* where,
-                    Key* key) {
+std::string socket_name(const Key& key) {
+  char name[32];
+  std::snprintf(name, sizeof name, "weft-acl-%08x", static_cast<uint32_t>(key.token[0] >> 32));
+  return name;
+}
+
+aclError add_export(const Offer& offer, const char* where, Key* key) {
   Exporter& all = exporter();
   const std::lock_guard lock(all.mutex);
-  if (const aclError error = start(all, where)) return error;
-  const uint64_t id = ++all.last_id;
-  all.exports.emplace(id, Export{&heap, offset, size, check_pid, {}});
-  *key = {all.pid, all.token, id};
+  aclError error = start(all, where);
+  const uint64_t id = error == ACL_SUCCESS ? draw_id(all, offer.kind) : 0;
+  if (error == ACL_SUCCESS && id == 0) {
+    error = fail(ACL_ERROR_RT_IPC_ERROR, "%s: no random numbers for a key", where);
+  }
+  if (error != ACL_SUCCESS) {
+    if (offer.owned) close(offer.file);
+    return error;
+  }
+  all.exports.emplace(id, Export{offer, {}});
+  *key = {offer.kind, all.pid, all.token, id};
+  if (offer.kind == Shared::kPhysical) *key = from_shareable(to_shareable(*key));
   return ACL_SUCCESS;
 }
 
@@ -195,33 +237,60 @@ aclError allow_import(const Key& key, const int32_t* pids, size_t count, const c
   Exporter& all = exporter();
   const std::lock_guard lock(all.mutex);
   const auto it = all.exports.find(key.id);
-  if (!own || it == all.exports.end()) {
+  if (!own || it == all.exports.end() || it->second.offer.kind != key.kind) {
     return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: this process has not exported the key, or has closed it", where);
+                "%s: this process has not exported it, or has closed or freed it", where);
+  }
+  if (key.kind == Shared::kPhysical && !it->second.offer.check_pid) {
+    return fail(ACL_ERROR_RT_NO_PERMISSION,
+                "%s: the handle was exported without validation of process ids: any process may "
+                "import it; export with flags 0 to have a white list",
+                where);
   }
   it->second.pids.insert(pids, pids + count);
   return ACL_SUCCESS;
+}
+
+bool has_export(const Key& key) {
+  const bool own = is_own_key(key);
+  Exporter& all = exporter();
+  const std::lock_guard lock(all.mutex);
+  const auto it = all.exports.find(key.id);
+  return own && it != all.exports.end() && it->second.offer.kind == key.kind;
 }
 
 bool remove_export(const Key& key) {
   const bool own = is_own_key(key);
   Exporter& all = exporter();
   const std::lock_guard lock(all.mutex);
-  return own && all.exports.erase(key.id) != 0;
+  const auto it = all.exports.find(key.id);
+  if (!own || it == all.exports.end() || it->second.offer.kind != key.kind) return false;
+  if (it->second.offer.owned) close(it->second.offer.file);
+  all.exports.erase(it);
+  return true;
 }
 
-Reply answer(uint64_t id, const int32_t* importer_pid, int* file) {
+Reply answer(const Request& request, const int32_t* importer_pid, int* file) {
+  const Key key{request.kind, 0, request.token, request.id};
   Exporter& all = exporter();
   const std::lock_guard lock(all.mutex);
   *file = -1;
-  const auto it = all.exports.find(id);
-  if (it == all.exports.end()) return {ACL_ERROR_RT_PARAM_INVALID, 0, 0, 0};
-  const Export& found = it->second;
-  if (importer_pid != nullptr && found.check_pid && !found.pids.contains(*importer_pid)) {
-    return {ACL_ERROR_RT_NO_PERMISSION, 0, 0, 0};
+  Reply reply;
+  reply.code = ACL_ERROR_RT_PARAM_INVALID;
+  const auto it = all.exports.find(key.id);
+  if (it == all.exports.end() || it->second.offer.kind != key.kind || !matches(key, all)) {
+    return reply;
   }
-  *file = found.heap->file();  // heaps are never closed
-  return {ACL_SUCCESS, found.heap->device(), found.offset, found.size};
+  const Export& found = it->second;
+  reply.code = ACL_ERROR_RT_NO_PERMISSION;
+  if (importer_pid != nullptr && found.offer.check_pid && !found.pids.contains(*importer_pid)) {
+    return reply;
+  }
+  const auto copy = [&] { return fcntl(found.offer.file, F_DUPFD_CLOEXEC, 0); };
+  *file = copy();
+  if (*file < 0 && raise_file_limit()) *file = copy();
+  reply.code = ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+  return *file < 0 ? reply : found.offer.reply;
 }
 
 void close_listener() noexcept {
@@ -232,7 +301,8 @@ void close_listener() noexcept {
 bool is_own_key(const Key& key) {
   Exporter& all = exporter();
   const std::lock_guard lock(all.mutex);
-  return all.pid == static_cast<uint32_t>(getpid()) && key.pid == all.pid && key.token == all.token;
+  const auto pid = static_cast<uint32_t>(getpid());
+  return all.pid == pid && (key.pid == 0 || key.pid == pid) && matches(key, all);
 }
 
 }  // namespace weft::acl

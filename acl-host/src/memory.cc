@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include "context.hpp"
+#include "vmm.hpp"
 
 namespace weft::acl {
 namespace {
@@ -19,7 +20,8 @@ struct Known {
 
 struct Registry {
   std::shared_mutex mutex;
-  std::map<uintptr_t, Known> ranges;  // by first address; disjoint
+  std::map<uintptr_t, Known> ranges;     // by first address; disjoint
+  std::map<uintptr_t, size_t> reserved;  // the same; mapped ranges lie inside of them
 };
 
 Registry& registry() {
@@ -27,8 +29,38 @@ Registry& registry() {
   return all;
 }
 
+// The element that contains the address, or end().
+template <class Map, class Size>
+auto find_in(Map& map, uintptr_t address, Size size_of) {
+  auto it = map.upper_bound(address);
+  if (it == map.begin()) return map.end();
+  --it;
+  return address - it->first < size_of(it->second) ? it : map.end();
+}
+
+auto find_known(const Registry& all, uintptr_t address) {
+  return find_in(all.ranges, address, [](const Known& known) { return known.size; });
+}
+
+// Whether mapped ranges of one kind that follow each other without a gap hold all of it: a block
+// may be made of many pieces of physical memory.
+bool mappings_hold(uintptr_t base, size_t size) noexcept {
+  Registry& all = registry();
+  const std::shared_lock lock(all.mutex);
+  auto it = find_known(all, base);
+  if (it == all.ranges.end()) return false;
+  const Place place = it->second.place;
+  for (;;) {
+    const uintptr_t end = it->first + it->second.size;
+    if (size <= end - base) return true;
+    if (++it == all.ranges.end() || it->first != end || it->second.place != place) return false;
+  }
+}
+
 // Page size a program should assume: blocks on huge pages begin at multiples of 2 MiB.
 uint32_t page_size(const Location& location, const void* address) {
+  if (Mapped mapped; in_reserved(location.place) && find_mapping(address, &mapped))
+    return static_cast<uint32_t>(mapped.page);
   if (location.place != Place::kHeap) return kPage;
   const Range block = find_heap(address)->block_of(address);
   return block.base % kHugePage == 0 && block.size >= kHugePage ? kHugePage : kPage;
@@ -39,10 +71,15 @@ aclError get_range(void* address, Range* range) {
   const Location location = locate(address);
   *range = location.range;
   if (location.place == Place::kHeap) *range = find_heap(address)->block_of(address);
+  if (Mapped mapped; in_reserved(location.place) && find_mapping(address, &mapped)) {
+    *range = mapped.range;
+  } else if (location.place == Place::kReserved) {
+    *range = {};
+  }
   if (location.place != Place::kUnknown && range->size != 0) return ACL_SUCCESS;
   return fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: %p lies in no allocated block; pass an address from aclrtMalloc or "
-              "aclrtMallocHost",
+              "%s: %p lies in no allocated block and no mapping; pass an address from aclrtMalloc, "
+              "aclrtMallocHost or aclrtMapMem",
               kWhere, address);
 }
 
@@ -56,19 +93,28 @@ Location locate(const void* address) noexcept {
   const auto value = reinterpret_cast<uintptr_t>(address);
   Registry& all = registry();
   const std::shared_lock lock(all.mutex);
-  auto it = all.ranges.upper_bound(value);
-  if (it == all.ranges.begin()) return {};
-  --it;
-  if (value - it->first >= it->second.size) return {};
-  return {it->second.place, it->second.device, {it->first, it->second.size}};
+  if (const auto it = find_known(all, value); it != all.ranges.end()) {
+    return {it->second.place, it->second.device, {it->first, it->second.size}};
+  }
+  const auto it = find_in(all.reserved, value, [](size_t size) { return size; });
+  if (it == all.reserved.end()) return {};
+  return {Place::kReserved, -1, {it->first, it->second}};
 }
 
 aclError check_range(const void* address, size_t size, const char* where,
                      const char* name) noexcept {
   const Location location = locate(address);
   if (location.place == Place::kUnknown) return ACL_SUCCESS;
-  const uintptr_t offset = reinterpret_cast<uintptr_t>(address) - location.range.base;
-  if (size <= location.range.size - offset) return ACL_SUCCESS;
+  if (location.place == Place::kReserved) {
+    return fail(
+        ACL_ERROR_RT_PARAM_INVALID,
+        "%s: %s %p is a reserved address without memory that may be used; call aclrtMapMem, "
+        "and aclrtMemSetAccess after aclrtMemMapNoAccess",
+        where, name, address);
+  }
+  const auto base = reinterpret_cast<uintptr_t>(address);
+  if (size <= location.range.size - (base - location.range.base)) return ACL_SUCCESS;
+  if (in_reserved(location.place) && mappings_hold(base, size)) return ACL_SUCCESS;
   return fail(ACL_ERROR_RT_PARAM_INVALID,
               "%s: %s %p + %zu bytes ends outside of the memory it begins in; check the size",
               where, name, address, size);
@@ -120,6 +166,18 @@ bool remove_range(uintptr_t base, Place place, Range* removed) noexcept {
   *removed = {it->first, it->second.size};
   all.ranges.erase(it);
   return true;
+}
+
+void add_reserved(Range range) {
+  Registry& all = registry();
+  const std::unique_lock lock(all.mutex);
+  all.reserved.emplace(range.base, range.size);
+}
+
+void remove_reserved(uintptr_t base) noexcept {
+  Registry& all = registry();
+  const std::unique_lock lock(all.mutex);
+  all.reserved.erase(base);
 }
 
 bool has_range(uintptr_t base, Place place) noexcept {

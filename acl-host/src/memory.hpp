@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime knows about addresses outside of the heaps: page-locked host memory and memory
-// imported from other processes.
+// What the runtime knows about addresses outside of the heaps: page-locked host memory, memory
+// imported from other processes, and reserved ranges with what is mapped in them.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,20 @@ enum class Place {
   kImported,    ///< another process's device memory
   kAllocated,   ///< from aclrtMallocHost
   kRegistered,  ///< from aclrtHostRegister
+  kMapped,      ///< a device's physical memory at reserved addresses
+  kMappedHost,  ///< the host's physical memory at reserved addresses
+  kReserved,    ///< reserved addresses without memory that may be used
 };
 
-constexpr bool is_device(Place place) { return place == Place::kHeap || place == Place::kImported; }
+constexpr bool is_device(Place place) {
+  return place == Place::kHeap || place == Place::kImported || place == Place::kMapped;
+}
 constexpr bool is_pinned(Place place) {
-  return place == Place::kAllocated || place == Place::kRegistered;
+  return place == Place::kAllocated || place == Place::kRegistered || place == Place::kMappedHost;
+}
+
+constexpr bool in_reserved(Place place) {
+  return place == Place::kMapped || place == Place::kMappedHost || place == Place::kReserved;
 }
 
 struct Location {
@@ -48,6 +57,10 @@ aclError refuse_stale(Range obstacle, const char* where) noexcept;
 
 /// Forgets the range that begins at `base` if it is of that place.
 bool remove_range(uintptr_t base, Place place, Range* removed) noexcept;
+
+/// Keeps reserved addresses, in which mapped ranges are then kept; throws std::bad_alloc.
+void add_reserved(Range range);
+void remove_reserved(uintptr_t base) noexcept;
 
 /// Whether a registered range begins here.
 bool has_range(uintptr_t base, Place place) noexcept;

@@ -182,6 +182,53 @@ ACL_FUNC_VISIBILITY aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* 
 ACL_FUNC_VISIBILITY aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId);
 ACL_FUNC_VISIBILITY aclError aclrtGetEventAvailNum(uint32_t* eventCount);
 
+/* ---- Notifies ----
+ * One bit: a record sets it, a wait holds a stream until it is set and clears it. */
+
+/* Of the current device. `flag` is ACL_NOTIFY_DEFAULT or ACL_NOTIFY_DEVICE_USE_ONLY. */
+ACL_FUNC_VISIBILITY aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag);
+
+/* A stream that still waits for it gets the fault ACL_ERROR_RT_INVALID_HANDLE; what others still
+ * record goes nowhere. */
+ACL_FUNC_VISIBILITY aclError aclrtDestroyNotify(aclrtNotify notify);
+ACL_FUNC_VISIBILITY aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
+
+/* `timeout` in seconds, 0 for none; expiry is the stream's fault ACL_ERROR_RT_TASK_TIMEOUT. An
+ * exported notify is waited for on its device only, an imported one is only recorded. */
+ACL_FUNC_VISIBILITY aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream,
+                                                     uint32_t timeout);
+ACL_FUNC_VISIBILITY aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId);
+
+/* Clears the bits in the order of the current context's default stream. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num);
+
+/* Sharing with other processes of the host, by a key of 65 bytes with its NUL; once per notify. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len,
+                                                     uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num);
+ACL_FUNC_VISIBILITY aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key,
+                                                    uint64_t flags);
+
+/* A plain host is in no super node: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify,
+                                                                aclrtServerPid* serverPids,
+                                                                size_t num);
+
+/* ---- Count notifies ----
+ * A 32-bit value. Only of the Ascend950 family; ACL_ERROR_RT_FEATURE_NOT_SUPPORT on others. */
+
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyCreate(aclrtCntNotify* cntNotify, uint64_t flag);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
+                                                  aclrtCntNotifyRecordInfo* info);
+
+/* With a bit mask, all its bits must be set. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify,
+                                                           aclrtStream stream,
+                                                           aclrtCntNotifyWaitInfo* info);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t* notifyId);
+
 /* ---- Memory ---- */
 
 /* Memory of the current device, 64-byte aligned, content undefined. Policies choose pages of a real
@@ -236,6 +283,102 @@ ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportByKey(void** devPtr, const char* k
 /* Ends the calling process's oldest import of the key, or else its export. */
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemClose(const char* key);
 
+/* Of a key that the process has exported: which link others use. A plain host has one kind. */
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetAttr(const char* key, aclrtIpcMemAttrType type,
+                                                uint64_t attr);
+
+/* A plain host is in no super node: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. */
+ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportPidInterServer(const char* key,
+                                                             aclrtServerPid* serverPids,
+                                                             size_t num);
+
+/* ---- Virtual memory ----
+ * Reserve addresses, allocate physical memory, map one at the other; then unmap, free, release.
+ * Mapped device memory is used like memory from aclrtMalloc, also across adjoining mappings. Host
+ * memory of this kind is page-locked. Physical memory takes up pages as they are touched. */
+
+/* 2 MiB, or 1 GiB for the attributes of 1 GiB pages; both options are the same. */
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
+                                                              aclrtMemGranularityOptions option,
+                                                              size_t* granularity);
+
+/* `flags` is 0 or 1, `alignment` 0. A chosen address lies between 16 and 24 TiB; from 1 GiB of size
+ * on it is a multiple of that, below of the size's next power of two. Addresses the host chooses
+ * are multiples of 2 MiB, or of 1 GiB from that size on. */
+ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment,
+                                                    void* expectPtr, uint64_t flags);
+
+/* Ascend910_93 only: at `expectPtr`, in units of 1 GiB. Such a range may hold memory of several
+ * devices and processes, another one only of one device, either imported or not. */
+ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddressNoUCMemory(void** virPtr, size_t size,
+                                                              size_t alignment, void* expectPtr,
+                                                              uint64_t flags);
+
+/* Nothing may be mapped in the range any more. */
+ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void* virPtr);
+
+ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
+                                                 const aclrtPhysicalMemProp* prop, uint64_t flags);
+
+/* Gives one reference back. The memory stays until the last reference, mapping and import. */
+ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
+
+/* Maps all of the memory at any aligned address in a reserved range; it may be mapped at several.
+ * The second form maps it inaccessible until aclrtMemSetAccess. */
+ACL_FUNC_VISIBILITY aclError aclrtMapMem(void* virPtr, size_t size, size_t offset,
+                                         aclrtDrvMemHandle handle, uint64_t flags);
+ACL_FUNC_VISIBILITY aclError aclrtMemMapNoAccess(void* virPtr, size_t size, size_t offset,
+                                                 aclrtDrvMemHandle handle, uint64_t flags);
+
+/* Takes the start of a mapping. Does not wait for streams. */
+ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void* virPtr);
+
+ACL_FUNC_VISIBILITY aclError aclrtMemSetAccess(void* virPtr, size_t size, aclrtMemAccessDesc* desc,
+                                               size_t count);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAccess(void* virPtr, aclrtMemLocation* location,
+                                               uint64_t* flag);
+
+/* The handle mapped here, with one more reference. */
+ACL_FUNC_VISIBILITY aclError aclrtMemRetainAllocationHandle(void* virPtr,
+                                                            aclrtDrvMemHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
+                                                                       aclrtPhysicalMemProp* prop);
+
+/* Once per handle and process. Other processes of the host import it while the memory exists and
+ * the exporter's process lives; a repeated import is one more reference to the same handle. */
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle,
+                                                             aclrtMemHandleType handleType,
+                                                             uint64_t flags,
+                                                             uint64_t* shareableHandle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t* pid,
+                                                             size_t pidNum);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle,
+                                                               int32_t deviceId,
+                                                               aclrtDrvMemHandle* handle);
+
+/* The same with a uint64_t (DEFAULT) or, on Ascend910_93, an aclrtMemFabricHandle (FABRIC), which
+ * does not leave the host either. Import is onto the current device. */
+ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle,
+                                                               uint64_t flags,
+                                                               aclrtMemSharedHandleType shareType,
+                                                               void* shareableHandle);
+ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandleV2(void* shareableHandle,
+                                                               aclrtMemSharedHandleType shareType,
+                                                               int32_t* pid, size_t pidNum);
+ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandleV2(void* shareableHandle,
+                                                                 aclrtMemSharedHandleType shareType,
+                                                                 uint64_t flags,
+                                                                 aclrtDrvMemHandle* handle);
+
+/* Maps what is mapped at `virPtrSrc` at `virPtrDst`, too. Ascend910_93 only; the link has no effect
+ * on a plain host. */
+ACL_FUNC_VISIBILITY aclError aclrtMemMapSelectedLink(void* virPtrDst, size_t size, void* virPtrSrc,
+                                                     uint32_t linkIdx);
+
+/* Gives a device access to another one's memory. Ascend950 only. */
+ACL_FUNC_VISIBILITY aclError aclrtMemP2PMap(void* devPtr, size_t size, int32_t dstDevId,
+                                            uint64_t flags);
+
 /* ---- Copies ----
  * The asynchronous forms are queued when host memory is page-locked; otherwise they return when
  * the copy, in its stream order, is done. */
@@ -258,6 +401,44 @@ ACL_FUNC_VISIBILITY aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t 
                                          size_t count);
 ACL_FUNC_VISIBILITY aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value,
                                               size_t count, aclrtStream stream);
+
+/* `N` 32-bit words of memory of the runtime. */
+ACL_FUNC_VISIBILITY aclError aclrtMemsetD32(void* ptr, size_t memSize, uint32_t value, size_t N);
+ACL_FUNC_VISIBILITY aclError aclrtMemsetD32Async(void* ptr, size_t memSize, uint32_t value,
+                                                 size_t N, aclrtStream stream);
+
+/* Copies between host and device. Attribute k holds for the entries from attrsIndexes[k] on.
+ * `failIndex` gets the entry at fault, or SIZE_MAX; entries before it may have been copied. */
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs,
+                                              size_t* sizes, size_t numBatches,
+                                              aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
+                                              size_t numAttrs, size_t* failIndex);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs,
+                                                   size_t* sizes, size_t numBatches,
+                                                   aclrtMemcpyBatchAttr* attrs,
+                                                   size_t* attrsIndexes, size_t numAttrs,
+                                                   size_t* failIndex, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchV2(void** dsts, size_t* destMaxs, void** srcs,
+                                                size_t* sizes, size_t numBatches,
+                                                aclrtMemcpyBatchAttr* attrs, size_t* attrsIndexes,
+                                                size_t numAttrs);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsyncV2(void** dsts, size_t* destMaxs, void** srcs,
+                                                     size_t* sizes, size_t numBatches,
+                                                     aclrtMemcpyBatchAttr* attrs,
+                                                     size_t* attrsIndexes, size_t numAttrs,
+                                                     aclrtStream stream);
+
+/* Copies whose addresses lie in device memory and are read when the stream gets there; bad ones
+ * are the stream's fault ACL_ERROR_RT_SYS_DMA. The kind is ACL_MEMCPY_INNER_DEVICE_TO_DEVICE. */
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithOffset(void** dst, size_t destMax,
+                                                        size_t dstDataOffset, const void** src,
+                                                        size_t count, size_t srcDataOffset,
+                                                        aclrtMemcpyKind kind, aclrtStream stream);
+ACL_FUNC_VISIBILITY aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t* descSize);
+ACL_FUNC_VISIBILITY aclError aclrtSetMemcpyDesc(void* desc, aclrtMemcpyKind kind, void* srcAddr,
+                                                void* dstAddr, size_t count, void* config);
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithDesc(void* desc, aclrtMemcpyKind kind,
+                                                      aclrtStream stream);
 
 /* dst[i] = dst[i] op src[i] over `count` bytes of device memory. */
 ACL_FUNC_VISIBILITY aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count,

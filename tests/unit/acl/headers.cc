@@ -8,6 +8,12 @@
 
 static_assert(sizeof(aclrtPtrAttributes) == 28, "documented layout");
 static_assert(sizeof(aclrtPhysicalMemProp) == 32, "documented layout");
+static_assert(sizeof(aclrtMemAccessDesc) == 24, "documented layout");
+static_assert(sizeof(aclrtMemFabricHandle) == 128, "documented layout");
+static_assert(sizeof(aclrtMemcpyBatchAttr) == 32, "documented layout");
+static_assert(sizeof(aclrtServerPid) == 24, "documented layout");
+static_assert(sizeof(aclrtCntNotifyRecordInfo) == 8, "documented layout");
+static_assert(sizeof(aclrtCntNotifyWaitInfo) == 16, "documented layout");
 static_assert(sizeof(aclrtMallocAttribute) == 12, "documented layout");
 static_assert(sizeof(aclrtStreamAttrValue) == 16, "documented layout");
 static_assert(sizeof(aclrtMemUsageInfo) == 112, "documented layout");
