@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -36,6 +37,19 @@ struct Group {
   std::vector<QueuedMessage> messages;
   std::vector<HcclComm> communicators;  // in the order of their first use
   std::vector<Job> jobs;
+
+  // Room for its end.
+  std::vector<comm::Message> batch;
+  std::vector<const QueuedOperator*> ordered;
+  std::vector<void*> streams;
+
+  /// Keeps the room, so that the next group of the thread need not allocate it.
+  void clear() {
+    operators.clear();
+    messages.clear();
+    communicators.clear();
+    jobs.clear();
+  }
 };
 
 Group& group() {
@@ -86,8 +100,9 @@ void note_use(HcclComm comm) {
 
 /// All sends and receives of one communicator, as one batch, or none: the others would meet the
 /// wrong ones of their peers. False if something failed.
-bool issue_messages(const Group& group, HcclComm comm, Outcome& outcome) {
-  std::vector<comm::Message> batch;
+bool issue_messages(Group& group, HcclComm comm, Outcome& outcome) {
+  std::vector<comm::Message>& batch = group.batch;
+  batch.clear();
   const Operator* first = nullptr;
   bool good = true;
   for (const QueuedMessage& each : group.messages) {
@@ -109,19 +124,23 @@ bool issue_messages(const Group& group, HcclComm comm, Outcome& outcome) {
 /// The collectives of one communicator: long ones first, so that they overlap with the rest. Where
 /// all ranks queue the same calls this is the same order on all of them. The first that fails to
 /// start is the last: peers may have started it, and must not meet the next one of this rank.
-void issue_collectives(const Group& group, HcclComm comm, Outcome& outcome) {
-  std::vector<const QueuedOperator*> ordered;
+void issue_collectives(Group& group, HcclComm comm, Outcome& outcome) {
+  std::vector<const QueuedOperator*>& ordered = group.ordered;
+  ordered.clear();
   for (const QueuedOperator& each : group.operators) {
     if (each.what.comm == comm) ordered.push_back(&each);
   }
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const QueuedOperator* a, const QueuedOperator* b) {
-                     if (a->what.has_lengths != b->what.has_lengths) return b->what.has_lengths;
-                     return !a->what.has_lengths && a->what.bytes > b->what.bytes;
-                   });
+  std::sort(ordered.begin(), ordered.end(), [](const QueuedOperator* a, const QueuedOperator* b) {
+    if (a->what.has_lengths != b->what.has_lengths) return b->what.has_lengths;
+    if (!a->what.has_lengths && a->what.bytes != b->what.bytes) {
+      return a->what.bytes > b->what.bytes;
+    }
+    return a < b;  // in the order of the calls
+  });
+  std::optional<comm::Communicator::Scope> scope;
   for (const QueuedOperator* each : ordered) {
     const bool started = outcome.take(each->what.function, [&] {
-      const comm::Communicator::Scope scope(communicator(comm));
+      if (!scope) scope.emplace(communicator(comm));
       each->run();
     });
     if (!started) return;
@@ -129,8 +148,9 @@ void issue_collectives(const Group& group, HcclComm comm, Outcome& outcome) {
 }
 
 /// Only when all communicators have issued: one thread may drive several ranks of a call.
-void synchronize_streams(const Group& group, Outcome& outcome) {
-  std::vector<void*> done;
+void synchronize_streams(Group& group, Outcome& outcome) {
+  std::vector<void*>& done = group.streams;
+  done.clear();
   for (const QueuedOperator& each : group.operators) {
     if (std::find(done.begin(), done.end(), each.what.stream) != done.end()) continue;
     outcome.take(each.what.function, [&] {
@@ -160,13 +180,16 @@ void run_jobs(const std::vector<Job>& jobs, Outcome& outcome) {
 }
 
 HcclResult finish_group() {
-  const Group group = std::exchange(api::group(), {});
+  Group group;  // the thread has an empty one while this is carried out
+  std::swap(group, api::group());
   Outcome outcome;
   run_jobs(group.jobs, outcome);
   for (const HcclComm comm : group.communicators) {
     if (issue_messages(group, comm, outcome)) issue_collectives(group, comm, outcome);
   }
   synchronize_streams(group, outcome);
+  group.clear();
+  std::swap(group, api::group());
   return outcome.report();
 }
 
