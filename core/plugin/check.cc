@@ -35,6 +35,15 @@ constexpr std::array kTransportEntries = {
     WEFT_ENTRY(weft_transport, task_error),    WEFT_ENTRY(weft_transport, call_error),
     WEFT_ENTRY(weft_transport, copy),          WEFT_ENTRY(weft_transport, reduce),
     WEFT_ENTRY(weft_transport, reduces)};
+constexpr std::array kMemoryEntries = {
+    WEFT_ENTRY(weft_memory, open), WEFT_ENTRY(weft_memory, attach), WEFT_ENTRY(weft_memory, detach),
+    WEFT_ENTRY(weft_memory, explain)};
+constexpr std::array kWindowEntries = {
+    WEFT_ENTRY(weft_memory, window_register), WEFT_ENTRY(weft_memory, window_deregister),
+    WEFT_ENTRY(weft_memory, window_find), WEFT_ENTRY(weft_memory, window_peer)};
+constexpr std::array kRangeEntries = {
+    WEFT_ENTRY(weft_memory, range_set), WEFT_ENTRY(weft_memory, range_unset),
+    WEFT_ENTRY(weft_memory, range_activate), WEFT_ENTRY(weft_memory, range_deactivate)};
 
 bool is_name(std::string_view name, bool dash) noexcept {
   const auto good = [dash](char c) {
@@ -146,9 +155,9 @@ weft_plugin_desc check_descriptor(const weft_plugin_desc& theirs) {
     throw Refusal(what + " has the wrong magic: not a weft plugin");
   }
   check_head(theirs.head, what);
-  if (theirs.kind != WEFT_KIND_ALGORITHMS && theirs.kind != WEFT_KIND_TRANSPORT) {
+  if (theirs.kind < WEFT_KIND_ALGORITHMS || theirs.kind > WEFT_KIND_MEMORY) {
     throw Refusal("it is a plugin of kind " + std::to_string(theirs.kind) +
-                  "; this library uses kinds 1 (algorithms) and 2 (transport)");
+                  "; this library uses kinds 1 (algorithms), 2 (transport) and 3 (memory)");
   }
   check_entries(&theirs, kDescriptorEntries, what);
   check_name(theirs.name, true, what);
@@ -184,6 +193,22 @@ Transport check_transport(const weft_plugin_desc& desc) {
   Transport ours{desc.name, full_copy(theirs)};
   if ((ours.table.engines & (WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS)) == 0) {
     throw Refusal(what + " offers no engine that this library knows");
+  }
+  return ours;
+}
+
+Memory check_memory(const weft_plugin_desc& desc) {
+  const auto& theirs = *static_cast<const weft_memory*>(desc.table);
+  const std::string what = "the table of the memory plugin";
+  check_head(theirs.head, what);
+  check_entries(&theirs, kMemoryEntries, what);
+  Memory ours{desc.name, full_copy(theirs)};
+  if ((ours.table.families & WEFT_MEMORY_WINDOWS) != 0) {
+    check_entries(&theirs, kWindowEntries, what);
+  }
+  if ((ours.table.families & WEFT_MEMORY_RANGES) != 0) check_entries(&theirs, kRangeEntries, what);
+  if ((ours.table.families & (WEFT_MEMORY_WINDOWS | WEFT_MEMORY_RANGES)) == 0) {
+    throw Refusal(what + " offers no family of functions that this library knows");
   }
   return ours;
 }

@@ -19,4 +19,7 @@ namespace weft::plugin {
 /// The transport of a checked descriptor of kind WEFT_KIND_TRANSPORT.
 [[nodiscard]] Transport check_transport(const weft_plugin_desc& desc);
 
+/// The memory plugin of a checked descriptor of kind WEFT_KIND_MEMORY.
+[[nodiscard]] Memory check_memory(const weft_plugin_desc& desc);
+
 }  // namespace weft::plugin

@@ -38,10 +38,18 @@ std::vector<std::string> engine_names(const weft_transport& table) {
   return names;
 }
 
+std::vector<std::string> family_names(const weft_memory& table) {
+  std::vector<std::string> names;
+  if ((table.families & WEFT_MEMORY_WINDOWS) != 0) names.emplace_back("windows");
+  if ((table.families & WEFT_MEMORY_RANGES) != 0) names.emplace_back("ranges");
+  return names;
+}
+
 // What one file brings.
 struct Loaded {
   std::vector<Algorithm> algorithms;
   std::vector<Transport> transports;
+  std::vector<Memory> memories;
 };
 
 // Fills in what the file tells about itself, also when it is refused half-way.
@@ -57,9 +65,12 @@ Loaded read_plugin(Plugin& plugin) {
   if (desc.kind == WEFT_KIND_ALGORITHMS) {
     loaded.algorithms = check_algorithms(desc);
     for (const Algorithm& each : loaded.algorithms) plugin.offers.push_back(each.name);
-  } else {
+  } else if (desc.kind == WEFT_KIND_TRANSPORT) {
     loaded.transports.push_back(check_transport(desc));
     plugin.offers = engine_names(loaded.transports.front().table);
+  } else {
+    loaded.memories.push_back(check_memory(desc));
+    plugin.offers = family_names(loaded.memories.front().table);
   }
   return loaded;
 }
@@ -113,6 +124,7 @@ void Registry::load_file(const fs::path& file) {
   plugins_.push_back(std::move(plugin));
   for (Algorithm& each : loaded.algorithms) algorithms_.push_back(std::move(each));
   for (Transport& each : loaded.transports) transports_.push_back(std::move(each));
+  for (Memory& each : loaded.memories) memories_.push_back(std::move(each));
 }
 
 const Algorithm* Registry::find_algorithm(std::string_view full_name) const {
@@ -121,6 +133,10 @@ const Algorithm* Registry::find_algorithm(std::string_view full_name) const {
 
 const Transport* Registry::find_transport(std::string_view name) const {
   return find_by_name(transports_, name);
+}
+
+const Memory* Registry::find_memory(std::string_view name) const {
+  return find_by_name(memories_, name);
 }
 
 }  // namespace weft::plugin

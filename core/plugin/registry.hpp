@@ -12,6 +12,7 @@
 
 #include "weft/algorithm.h"
 #include "weft/host.h"
+#include "weft/memory.h"
 #include "weft/transport.h"
 
 namespace weft::plugin {
@@ -26,7 +27,7 @@ struct Plugin {
   uint16_t abi_minor = 0;
   std::filesystem::path path;       // absolute
   std::string refusal;              // why it is not used; empty if it is
-  std::vector<std::string> offers;  // full names of algorithms, or engines of a transport
+  std::vector<std::string> offers;  // full names of algorithms, engines, or families
 };
 
 struct Param {
@@ -51,6 +52,12 @@ struct Transport {
   weft_transport table{};
 };
 
+/// A memory plugin that may be called: a full-size copy, with every entry of what it offers.
+struct Memory {
+  std::string name;
+  weft_memory table{};
+};
+
 /// Loads and keeps. Files are never unloaded, so that entries stay valid for the life of the
 /// process.
 class Registry {
@@ -66,6 +73,9 @@ class Registry {
   /// nullptr if there is none of this name.
   [[nodiscard]] const Algorithm* find_algorithm(std::string_view full_name) const;
   [[nodiscard]] const Transport* find_transport(std::string_view name) const;
+  [[nodiscard]] const Memory* find_memory(std::string_view name) const;
+  /// In the order of loading.
+  [[nodiscard]] const std::deque<Memory>& memories() const { return memories_; }
 
  private:
   void load_file(const std::filesystem::path& file);
@@ -73,6 +83,7 @@ class Registry {
   std::deque<Plugin> plugins_;
   std::deque<Algorithm> algorithms_;
   std::deque<Transport> transports_;
+  std::deque<Memory> memories_;
 };
 
 /// Services for plugins (P6).

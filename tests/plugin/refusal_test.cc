@@ -53,7 +53,6 @@ const Fault kFaults[] = {
     {"magic", "the plugin descriptor has the wrong magic: not a weft plugin"},
     {"major", "the plugin descriptor is of weft ABI 2.0, this library has 1.0: rebuild"},
     {"kind", "it is a plugin of kind 77"},
-    {"memory_kind", "it is a plugin of kind 3"},
     {"short_descriptor", "the plugin descriptor has only 8 bytes"},
     {"no_table", "the plugin descriptor lacks the required entry \"table\""},
     {"null_table", "the plugin descriptor lacks the required entry \"table\""},

@@ -37,8 +37,12 @@ typedef struct weft_head {
 #define WEFT_E_MEMORY 3
 #define WEFT_E_INTERNAL 4
 #define WEFT_E_NOT_SUPPORT 5
+#define WEFT_E_NOT_FOUND 6
 #define WEFT_E_UNAVAIL 7
+#define WEFT_E_TIMEOUT 9
 #define WEFT_E_RUNTIME 15
+#define WEFT_E_AGAIN 20
+#define WEFT_E_REMOTE 21
 #define WEFT_E_OOM 24
 
 /* Operations. A stable number of our own: plugins do not need the HCCL headers. */
@@ -71,7 +75,7 @@ typedef struct weft_plugin_desc {
   const char* name;    /* short, unique among loaded plugins: [a-z0-9_-]+ (P12) */
   const char* version; /* of the plugin, for people: "1.0.0" */
   const char* summary; /* one line */
-  const void* table;   /* weft_algorithms or weft_transport, by kind */
+  const void* table;   /* weft_algorithms, weft_transport or weft_memory, by kind */
 } weft_plugin_desc;
 
 typedef const weft_plugin_desc* (*weft_plugin_fn)(void);

@@ -6,6 +6,7 @@
 #include "weft/abi.h"
 #include "weft/algorithm.h"
 #include "weft/host.h"
+#include "weft/memory.h"
 #include "weft/transport.h"
 
 #define STRUCT(type)                                          \
@@ -145,6 +146,44 @@ static void print_transport(void) {
   MEMBER(weft_transport, reduces);
 }
 
+static void print_memory(void) {
+  STRUCT(weft_group);
+  MEMBER(weft_group, head);
+  MEMBER(weft_group, self);
+  MEMBER(weft_group, rank);
+  MEMBER(weft_group, ranks);
+  MEMBER(weft_group, device);
+  MEMBER(weft_group, reserved);
+  MEMBER(weft_group, window_bytes);
+  MEMBER(weft_group, processes);
+  MEMBER(weft_group, all_gather);
+  MEMBER(weft_group, ask);
+  MEMBER(weft_group, show_own);
+  MEMBER(weft_group, hide_own);
+  MEMBER(weft_group, show_peer);
+  MEMBER(weft_group, hide_peer);
+  MEMBER(weft_group, own_in_use);
+  MEMBER(weft_group, peer_in_use);
+  MEMBER(weft_group, wait_unused);
+  STRUCT(weft_memory);
+  MEMBER(weft_memory, head);
+  MEMBER(weft_memory, families);
+  MEMBER(weft_memory, reserved);
+  MEMBER(weft_memory, open);
+  MEMBER(weft_memory, attach);
+  MEMBER(weft_memory, detach);
+  MEMBER(weft_memory, explain);
+  MEMBER(weft_memory, window_register);
+  MEMBER(weft_memory, window_deregister);
+  MEMBER(weft_memory, window_find);
+  MEMBER(weft_memory, window_peer);
+  MEMBER(weft_memory, range_set);
+  MEMBER(weft_memory, range_unset);
+  MEMBER(weft_memory, range_activate);
+  MEMBER(weft_memory, range_deactivate);
+  MEMBER(weft_memory, answer);
+}
+
 static void print_values(void) {
   VALUE(WEFT_ABI_MAJOR);
   VALUE(WEFT_ABI_MINOR);
@@ -158,8 +197,12 @@ static void print_values(void) {
   VALUE(WEFT_E_MEMORY);
   VALUE(WEFT_E_INTERNAL);
   VALUE(WEFT_E_NOT_SUPPORT);
+  VALUE(WEFT_E_NOT_FOUND);
   VALUE(WEFT_E_UNAVAIL);
+  VALUE(WEFT_E_TIMEOUT);
   VALUE(WEFT_E_RUNTIME);
+  VALUE(WEFT_E_AGAIN);
+  VALUE(WEFT_E_REMOTE);
   VALUE(WEFT_E_OOM);
   VALUE(WEFT_OP_ALL_REDUCE);
   VALUE(WEFT_OP_BROADCAST);
@@ -182,6 +225,9 @@ static void print_values(void) {
   VALUE(WEFT_VERB_WAIT);
   VALUE(WEFT_ALGORITHM_RANK_ORDER);
   VALUE(WEFT_ALGORITHM_REMOTE_WRITE);
+  VALUE(WEFT_MEMORY_WINDOWS);
+  VALUE(WEFT_MEMORY_RANGES);
+  VALUE(WEFT_TOKEN_LIMIT);
   VALUE(WEFT_ENGINE_DIRECT);
   VALUE(WEFT_ENGINE_TASKS);
   VALUE(WEFT_TASK_DONE);
@@ -198,6 +244,7 @@ int main(void) {
   print_schedules();
   print_algorithms();
   print_transport();
+  print_memory();
   print_values();
   return 0;
 }
