@@ -25,6 +25,24 @@ Token random_token() {
   return token;
 }
 
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  while (number == 0)
+    if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number))
+      throw Error(HCCL_E_SYSCALL, "the system gives no random numbers");
+  return number;
+}
+
+// See Peer::process.
+std::uint64_t process_identity() {
+  static std::uint64_t identity = 0;
+  static std::uint64_t generation = 0;
+  const std::lock_guard lock(fork_mutex());
+  if (identity == 0 || generation != fork_generation()) identity = random_number();
+  generation = fork_generation();
+  return identity;
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "(unnamed)";
@@ -69,6 +87,7 @@ std::unique_ptr<Session> Session::join(const HcclRootInfo& info, Hello hello,
   const auto deadline = Member::deadline_after(timeout);
   const RootInfo root = read_root_info(info);
   check(hello);
+  hello.process = process_identity();
   Socket socket = connect_to(parse_endpoint(root.ip, root.port, "root info"), deadline);
   const auto member = std::make_shared<Member>(root, hello.rank);
   auto session = std::make_unique<Session>(member);  // cleans up if joining fails
@@ -82,7 +101,14 @@ Session::~Session() { leave(); }
 
 const std::vector<Peer>& Session::peers() const noexcept { return member_->peers(); }
 
+bool Session::is_member(std::uint32_t rank) const noexcept { return member_->is_member(rank); }
+
 void Session::watch(Listener* listener) { member_->watch(listener); }
+
+void Session::post(std::uint32_t to, std::span<const std::byte> bytes) {
+  const std::shared_ptr<Member> member = member_;  // the session may be destroyed meanwhile
+  member->post(to, bytes);
+}
 
 std::vector<std::vector<std::byte>> Session::all_gather(std::span<const std::byte> mine,
                                                         std::chrono::milliseconds timeout) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control plane of a communicator: its ranks meet by a root info, exchange opaque bytes and
-// notice peers that die.
+// The control plane of a communicator: its ranks meet by a root info, exchange opaque bytes, post
+// messages to each other and notice peers that die.
 //
 // Shape: a star. The process that calls open_root() serves the root info on its control thread;
 // every rank, also one of that process, joins over TCP and keeps the connection open while it is a
@@ -45,6 +45,7 @@ struct Hello {
   std::string name;  // of the communicator; equal on all ranks
   std::vector<Fact> facts;
   std::vector<std::byte> blob;  // for the other ranks; at most kMaxBlob bytes
+  std::uint64_t process = 0;    // set by join(), see Peer
 };
 
 /// What every rank learns about a rank.
@@ -53,11 +54,17 @@ struct Peer {
   std::int32_t pid = 0;
   std::int32_t device = 0;
   std::vector<std::byte> blob;
+  /// A random identity: equal for the ranks of one process, different in every other process, also
+  /// in one forked off it. Never 0.
+  std::uint64_t process = 0;
 };
 
 /// Limit of one rank's contribution to join() or all_gather(), and limit of the sum over all ranks.
 inline constexpr std::size_t kMaxBlob = std::size_t{32} << 20;
 inline constexpr std::size_t kMaxGathered = std::size_t{1} << 30;
+
+/// Limit of one post().
+inline constexpr std::size_t kMaxPost = std::size_t{1} << 20;
 
 /// Listens for the ranks of one communicator-to-be and writes into `info` where, with a random
 /// token that a connection must know. `device` only becomes part of the default name. One root info
@@ -78,6 +85,10 @@ class Listener {
   /// cause.
   virtual void on_peer_lost(std::uint32_t rank, const std::string& what) noexcept = 0;
   virtual void on_peer_left(std::uint32_t rank) noexcept = 0;
+  /// Rank `from` posted `bytes`, which are gone when this returns. What a rank posted comes before
+  /// the news that it left.
+  virtual void on_message([[maybe_unused]] std::uint32_t from,
+                          [[maybe_unused]] std::span<const std::byte> bytes) noexcept {}
 };
 
 class Member;
@@ -103,9 +114,21 @@ class Session {
   /// By rank, the own entry included.
   const std::vector<Peer>& peers() const noexcept;
 
-  /// Delivers events to `listener` from now on, and before it returns those that happened earlier.
-  /// `listener` must live until leave() or watch(nullptr) has returned.
+  /// Whether `rank` neither left nor was lost, as far as this rank knows. The end of the root alone
+  /// changes nothing here.
+  bool is_member(std::uint32_t rank) const noexcept;
+
+  /// Delivers events and messages to `listener` from now on, and before it returns those that came
+  /// earlier. `listener` must live until leave() or watch(nullptr) has returned.
   void watch(Listener* listener);
+
+  /// Sends `bytes` to rank `to`, which may be this one or another of this process: its listener
+  /// gets them. Does not wait for the receiver; what it does not read is kept in memory. From any
+  /// thread, also from a callback, and also while an all_gather() is under way. Two posts to one
+  /// rank arrive in the order of the calls. Dropped silently if `to` leaves before it arrives.
+  /// Throws Error: HCCL_E_PARA (no such rank, more than kMaxPost bytes), HCCL_E_REMOTE (`to` was
+  /// lost or has left, or the root is gone), HCCL_E_UNAVAIL (this member has left).
+  void post(std::uint32_t to, std::span<const std::byte> bytes);
 
   /// Every rank gives bytes (the sizes may differ) and gets everybody's, by rank. Collective: the
   /// same order of calls on every rank, one call at a time. A failed call fails on all ranks that

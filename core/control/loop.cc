@@ -201,8 +201,8 @@ class AsioLink final : public Link, public std::enable_shared_from_this<AsioLink
     if (!open_) return;
     user_ = nullptr;
     finishing_ = true;
-    if (queue_.empty()) return close();
     finish_timer_.start(kFinishTimeout, [self = shared_from_this()] { self->close(); });
+    if (queue_.empty()) end_sending();
   }
 
   void close() override {
@@ -272,8 +272,12 @@ class AsioLink final : public Link, public std::enable_shared_from_this<AsioLink
       sent_ = 0;
       queue_.pop_front();
     }
-    if (finishing_) close();
+    if (finishing_) end_sending();
   }
+
+  // Reading goes on until the peer closes too: to close with something unread would reset the
+  // connection, and what the peer has not received yet would be lost.
+  void end_sending() { ::shutdown(socket_.fd(), SHUT_WR); }
 
   void wait_to_write() {
     socket_.asio().async_wait(AsioSocket::wait_write, [self = shared_from_this()](const Errc&) {

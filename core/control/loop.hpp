@@ -36,8 +36,8 @@ class Link {
   /// The frame is with the kernel when this returns, unless the peer does not read: then it is
   /// queued.
   virtual void send(Frame frame) = 0;
-  /// Closes once everything is sent, after five seconds at the latest. The user is not called
-  /// again.
+  /// Sends what is queued and the end, and closes when the peer does, after five seconds at the
+  /// latest. The user is not called again.
   virtual void finish() = 0;
   /// Closes now. The user is not called again.
   virtual void close() = 0;

@@ -35,6 +35,10 @@ void Member::check_process() const {
                 "the communicator belongs to the parent of this forked process; create one here");
 }
 
+std::string Member::describe(std::uint32_t rank) const {
+  return describe_rank(rank, peers()[rank].host, peers()[rank].pid);
+}
+
 std::string Member::root_process() const {
   return "the root process (process " + std::to_string(root_.pid) + " on host " + root_.host + ")";
 }
@@ -59,6 +63,10 @@ void Member::start(Socket socket, Hello hello, Clock::time_point deadline) {
 
 void Member::on_frame(Link& link, FrameKind kind, BytesView body) {
   if (take(kind, body)) return;
+  log::warn("dropped the control connection to " + root_process() +
+            ": it sent a frame that it may not send, of kind " +
+            std::to_string(static_cast<std::uint32_t>(kind)) + " with " +
+            std::to_string(body.size()) + " bytes");
   link.close();
   on_end(link, "it sent something unexpected");
 }
@@ -71,6 +79,8 @@ bool Member::take(FrameKind kind, BytesView body) {
     case FrameKind::kPeerLeft:
     case FrameKind::kPeerLost:
       return take_event(kind, body);
+    case FrameKind::kPosted:
+      return take_posted(body);
     case FrameKind::kGathered:
       return take_gathered(body);
     case FrameKind::kGatherFailed:
@@ -99,8 +109,18 @@ bool Member::take_welcome(BytesView body) {
 
 bool Member::take_event(FrameKind kind, BytesView body) {
   std::optional<PeerMessage> message = decode<PeerMessage>(body);
+  if (!message || message->rank >= peers().size() || message->rank == rank_) return false;
+  const bool lost = kind == FrameKind::kPeerLost;
+  const std::string left = describe(message->rank) + " has left the communicator";
+  if (part_with(message->rank, lost ? message->what : left))
+    report({lost ? News::kLost : News::kLeft, message->rank, std::move(message->what), {}});
+  return true;
+}
+
+bool Member::take_posted(BytesView body) {
+  std::optional<PostMessage> message = decode<PostMessage>(body);
   if (!message || message->rank >= peers().size()) return false;
-  report({message->rank, std::move(message->what), kind == FrameKind::kPeerLost});
+  report({News::kMessage, message->rank, {}, std::move(message->bytes)});
   return true;
 }
 
@@ -137,10 +157,10 @@ void Member::on_end(Link&, const std::string& why) {
   end({HCCL_E_REMOTE, cause});
   bool lost = false;
   for (std::uint32_t rank = 0; rank < peers().size(); ++rank) {
-    if (!welcome_.in_root_process[rank] || rank == rank_ || gone_.contains(rank)) continue;
-    const Peer& peer = peers()[rank];
-    report(
-        {rank, describe_rank(rank, peer.host, peer.pid) + " ended without leaving: " + why, true});
+    if (!welcome_.in_root_process[rank] || rank == rank_) continue;
+    const std::string what = describe(rank) + " ended without leaving: " + why;
+    if (!part_with(rank, what)) continue;
+    report({News::kLost, rank, what, {}});
     lost = true;
   }
   if (!lost) log::info(cause + "; the remaining ranks no longer notice each other's death");
@@ -154,8 +174,36 @@ void Member::end(Failure failure) {
   changed_.notify_all();
 }
 
+// With the mutex held. From here on the frame is on its way, in order.
+void Member::enqueue(const Frame& frame) {
+  outbox_.push_back(frame);
+  Loop::instance().post([self = shared_from_this()] { self->flush(); });
+}
+
+void Member::flush() {
+  std::vector<Frame> frames;
+  {
+    const std::lock_guard lock(mutex_);
+    frames.swap(outbox_);
+  }
+  if (link_ == nullptr || frames.empty()) return;
+  RootServer* server = RootServer::find(root_.token);
+  for (const Frame& frame : frames) {
+    if (server != nullptr) {
+      server->take(rank_, frame);
+    } else {
+      link_->send(frame);
+    }
+  }
+}
+
+// False if that is old news.
+bool Member::part_with(std::uint32_t rank, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  return gone_.emplace(rank, why).second;
+}
+
 void Member::report(Event event) {
-  if (!gone_.insert(event.rank).second) return;
   if (listener_ == nullptr) {
     earlier_events_.push_back(std::move(event));
   } else {
@@ -164,11 +212,21 @@ void Member::report(Event event) {
 }
 
 void Member::deliver(const Event& event) {
-  if (event.lost) {
-    listener_->on_peer_lost(event.rank, event.what);
-  } else {
-    listener_->on_peer_left(event.rank);
+  switch (event.news) {
+    case News::kLost:
+      return listener_->on_peer_lost(event.rank, event.what);
+    case News::kLeft:
+      return listener_->on_peer_left(event.rank);
+    case News::kMessage:
+      return listener_->on_message(event.rank, event.bytes);
   }
+}
+
+// In the child of a fork the mutex may be locked by a thread that is not there.
+bool Member::is_member(std::uint32_t rank) const noexcept {
+  if (generation_ != fork_generation()) return false;
+  const std::lock_guard lock(mutex_);
+  return rank < peers().size() && !gone_.contains(rank);
 }
 
 void Member::watch(Listener* listener) {
@@ -180,6 +238,26 @@ void Member::watch(Listener* listener) {
   });
 }
 
+void Member::post(std::uint32_t to, BytesView bytes) {
+  check_process();
+  if (to >= peers().size())
+    throw Error(HCCL_E_PARA, "there is no rank " + std::to_string(to) +
+                                 " to post to, the communicator has " +
+                                 std::to_string(peers().size()));
+  if (bytes.size() > kMaxPost)
+    throw Error(HCCL_E_PARA, "a post to " + describe(to) + " has " + std::to_string(bytes.size()) +
+                                 " bytes, the limit is " + std::to_string(kMaxPost));
+  const Frame frame = encode_post(FrameKind::kPost, to, bytes);
+  const std::lock_guard lock(mutex_);
+  if (const auto self = gone_.find(rank_); self != gone_.end())
+    throw Error(HCCL_E_UNAVAIL, self->second);
+  if (const auto gone = gone_.find(to); gone != gone_.end())
+    throw Error(HCCL_E_REMOTE, gone->second);
+  if (phase_ == Phase::kEnded)
+    throw Error(failure_.code, describe(to) + " cannot be reached: " + failure_.text);
+  enqueue(frame);
+}
+
 std::vector<Bytes> Member::all_gather(BytesView mine, std::chrono::milliseconds timeout) {
   check_process();
   if (mine.size() > kMaxBlob)
@@ -189,14 +267,9 @@ std::vector<Bytes> Member::all_gather(BytesView mine, std::chrono::milliseconds 
   const Clock::time_point deadline = deadline_after(timeout);
   std::unique_lock lock(mutex_);
   if (phase_ == Phase::kEnded) throw Error(failure_.code, failure_.text);
-  const Frame frame = encode(sequence_++, milliseconds_until(deadline), mine);
   waiting_ = true;
   gather_failure_.reset();
-  lock.unlock();
-  Loop::instance().post([self = shared_from_this(), frame] {
-    if (self->link_ != nullptr) self->link_->send(frame);
-  });
-  lock.lock();
+  enqueue(encode(sequence_++, milliseconds_until(deadline), mine));
   const bool answered = changed_.wait_until(lock, deadline + kAnswerTime,
                                             [&] { return !waiting_ || phase_ == Phase::kEnded; });
   if (!std::exchange(waiting_, false)) {
@@ -223,7 +296,10 @@ void Member::leave() noexcept {
 void Member::say_goodbye() {
   listener_ = nullptr;
   earlier_events_.clear();
-  end({HCCL_E_UNAVAIL, "this rank has left the communicator"});
+  const std::string why = "this rank has left the communicator";
+  end({HCCL_E_UNAVAIL, why});
+  part_with(rank_, why);
+  flush();
   if (link_ == nullptr) return;
   // A rank that was refused is not a member, and its number may be another's.
   const bool member = !peers().empty();

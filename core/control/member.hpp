@@ -4,10 +4,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +30,9 @@ class Member final : public std::enable_shared_from_this<Member>, private Link::
   /// Blocks until all ranks have joined; throws Error.
   void join(Socket socket, Hello hello, Clock::time_point deadline);
   const std::vector<Peer>& peers() const noexcept { return welcome_.peers; }
+  bool is_member(std::uint32_t rank) const noexcept;
   void watch(Listener* listener);
+  void post(std::uint32_t to, BytesView bytes);
   std::vector<Bytes> all_gather(BytesView mine, std::chrono::milliseconds timeout);
   /// Also right in the child of a fork, where the member does not exist.
   void leave() noexcept;
@@ -38,10 +40,13 @@ class Member final : public std::enable_shared_from_this<Member>, private Link::
  private:
   enum class Phase { kJoining, kJoined, kEnded };
 
+  enum class News { kLost, kLeft, kMessage };
+
   struct Event {
+    News news;
     std::uint32_t rank;
-    std::string what;
-    bool lost;
+    std::string what;  // of a loss
+    Bytes bytes;       // of a message
   };
 
   void on_frame(Link& link, FrameKind kind, BytesView body) override;
@@ -51,14 +56,19 @@ class Member final : public std::enable_shared_from_this<Member>, private Link::
   bool take(FrameKind kind, BytesView body);
   bool take_welcome(BytesView body);
   bool take_event(FrameKind kind, BytesView body);
+  bool take_posted(BytesView body);
   bool take_gathered(BytesView body);
   bool take_gather_failure(BytesView body);
   void end(Failure failure);
+  void enqueue(const Frame& frame);
+  void flush();
+  bool part_with(std::uint32_t rank, const std::string& why);
   void report(Event event);
   void deliver(const Event& event);
   void say_goodbye();
   void check_process() const;
   std::string root_process() const;
+  std::string describe(std::uint32_t rank) const;
 
   const RootInfo root_;
   const std::uint32_t rank_;
@@ -69,15 +79,16 @@ class Member final : public std::enable_shared_from_this<Member>, private Link::
   std::shared_ptr<Link> link_;
   Listener* listener_ = nullptr;
   std::vector<Event> earlier_events_;  // until there is a listener
-  std::set<std::uint32_t> gone_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Under the mutex.
   Phase phase_ = Phase::kJoining;
-  Failure failure_;             // why the phase is kEnded
-  std::uint32_t sequence_ = 0;  // of the next all_gather()
-  bool waiting_ = false;        // an all_gather() waits for its answer:
+  Failure failure_;                            // why the phase is kEnded
+  std::map<std::uint32_t, std::string> gone_;  // ranks that left or were lost, and the news
+  std::vector<Frame> outbox_;                  // in the order of the calls, for the control thread
+  std::uint32_t sequence_ = 0;                 // of the next all_gather()
+  bool waiting_ = false;                       // an all_gather() waits for its answer:
   std::vector<Bytes> gathered_;
   std::optional<Failure> gather_failure_;
 };

@@ -116,7 +116,8 @@ WelcomeMessage RollCall::take_welcome() {
   WelcomeMessage welcome;
   for (auto& [rank, entry] : entries_) {
     Hello& hello = entry.hello;
-    welcome.peers.push_back({hello.host, hello.pid, hello.device, std::move(hello.blob)});
+    welcome.peers.push_back(
+        {hello.host, hello.pid, hello.device, std::move(hello.blob), hello.process});
     welcome.in_root_process.push_back(entry.in_root_process);
   }
   return welcome;

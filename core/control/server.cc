@@ -52,10 +52,13 @@ RootServer::RootServer(Socket listener, const Token& token)
             [this](std::shared_ptr<Link> link) { welcome_guest(std::move(link)); }),
       timer_(Loop::instance().make_timer()) {}
 
-void RootServer::leave(std::uint32_t rank) {
+void RootServer::take(std::uint32_t rank, const Frame& frame) {
   if (phase_ == Phase::kRunning && members_.contains(rank))
-    on_member_frame(rank, FrameKind::kGoodbye, {});
+    on_member_frame(rank, decode_header(BytesView(*frame).first(kHeaderBytes)).kind,
+                    body_of(frame));
 }
+
+void RootServer::leave(std::uint32_t rank) { take(rank, encode_goodbye()); }
 
 void RootServer::welcome_guest(std::shared_ptr<Link> link) {
   link->hand_to(this, kMemberFrameLimit);
@@ -173,7 +176,21 @@ void RootServer::on_member_frame(std::uint32_t rank, FrameKind kind, BytesView b
   if (kind == FrameKind::kGather && phase_ == Phase::kRunning)
     message = decode<GatherMessage>(body);
   if (message) return gather(rank, std::move(*message));
+  if (kind == FrameKind::kPost && phase_ == Phase::kRunning && relay(rank, body)) return;
+  log::warn("dropped the control connection of " + roll_.describe(rank) +
+            ": it sent a frame that it may not send, of kind " +
+            std::to_string(static_cast<std::uint32_t>(kind)) + " with " +
+            std::to_string(body.size()) + " bytes");
   lose(rank, "it sent something unexpected");
+}
+
+// False: this is no message to a rank of this communicator.
+bool RootServer::relay(std::uint32_t from, BytesView body) {
+  const std::optional<PostMessage> message = decode<PostMessage>(body);
+  if (!message || message->rank >= roll_.ranks()) return false;
+  const auto to = members_.find(message->rank);
+  if (to != members_.end()) to->second->send(encode_post(FrameKind::kPosted, from, message->bytes));
+  return true;
 }
 
 void RootServer::gather(std::uint32_t rank, GatherMessage message) {

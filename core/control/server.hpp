@@ -31,8 +31,9 @@ class RootServer final : private Link::User {
 
   RootServer(Socket listener, const Token& token);
 
-  /// Goodbye of a rank of this process. Not by its connection: the process may end before that is
-  /// read, and then this must be with the others.
+  /// Frames and the goodbye of a rank of this process. Not by its connection: the process may end
+  /// before that is read, and then they must be with the others.
+  void take(std::uint32_t rank, const Frame& frame);
   void leave(std::uint32_t rank);
 
  private:
@@ -51,6 +52,7 @@ class RootServer final : private Link::User {
   void settle();
   void on_member_frame(std::uint32_t rank, FrameKind kind, BytesView body);
   void gather(std::uint32_t rank, GatherMessage message);
+  bool relay(std::uint32_t from, BytesView body);
   void lose(std::uint32_t rank, const std::string& why);
   void part_with(std::uint32_t rank, FrameKind news, const std::string& what, Failure for_exchange);
   void schedule_exchange();

@@ -103,7 +103,10 @@ Frame encode(const HelloMessage& message) {
   out.u32(hello.ranks).u32(hello.rank).text(hello.host).i32(hello.pid).i32(hello.device);
   out.text(hello.name).u32(static_cast<std::uint32_t>(hello.facts.size()));
   for (const Fact& fact : hello.facts) out.text(fact.name).text(fact.value);
-  out.blob(hello.blob).u32(message.timeout_ms).u32(message.in_root_process ? 1 : 0);
+  out.blob(hello.blob)
+      .u64(hello.process)
+      .u32(message.timeout_ms)
+      .u32(message.in_root_process ? 1 : 0);
   return out.seal(FrameKind::kHello);
 }
 
@@ -125,6 +128,7 @@ std::optional<HelloMessage> decode(BytesView body) {
     hello.facts.push_back(std::move(fact));
   }
   hello.blob = in.blob();
+  hello.process = in.u64();
   message.timeout_ms = in.u32();
   message.in_root_process = in.u32() != 0;
   const bool sound = hello.rank < hello.ranks && hello.ranks <= kMaxRanks;
@@ -137,7 +141,7 @@ Frame encode(const WelcomeMessage& message) {
   out.u32(static_cast<std::uint32_t>(message.peers.size()));
   for (std::size_t rank = 0; rank < message.peers.size(); ++rank) {
     const Peer& peer = message.peers[rank];
-    out.text(peer.host).i32(peer.pid).i32(peer.device).blob(peer.blob);
+    out.text(peer.host).i32(peer.pid).i32(peer.device).blob(peer.blob).u64(peer.process);
     out.u32(message.in_root_process[rank] ? 1 : 0);
   }
   return out.seal(FrameKind::kWelcome);
@@ -153,6 +157,7 @@ std::optional<WelcomeMessage> decode(BytesView body) {
     peer.pid = in.i32();
     peer.device = in.i32();
     peer.blob = in.blob();
+    peer.process = in.u64();
     message.peers.push_back(std::move(peer));
     message.in_root_process.push_back(in.u32() != 0);
   }
@@ -218,6 +223,20 @@ std::optional<GatheredMessage> decode(BytesView body) {
   for (std::uint32_t left = in.u32(); left > 0 && in.ok(); --left)
     message.parts.push_back(in.blob());
   if (!in.complete()) return {};
+  return message;
+}
+
+Frame encode_post(FrameKind kind, std::uint32_t rank, BytesView bytes) {
+  return Encoder().u32(rank).blob(bytes).seal(kind);
+}
+
+template <>
+std::optional<PostMessage> decode(BytesView body) {
+  Decoder in(body);
+  PostMessage message;
+  message.rank = in.u32();
+  message.bytes = in.blob();
+  if (!in.complete() || message.bytes.size() > kMaxPost) return {};
   return message;
 }
 

@@ -25,23 +25,25 @@ using Frame =
 using Token = std::array<std::byte, 16>;
 
 inline constexpr std::uint32_t kMagic =
-    0x31544657;  // "WFT1": the digit is the version of the protocol
+    0x32544657;  // "WFT2": the digit is the version of the protocol
 inline constexpr std::size_t kHeaderBytes = 12;
 inline constexpr std::uint32_t kMaxRanks = 1u << 20;
 inline constexpr std::size_t kMemberFrameLimit = kMaxBlob + (std::size_t{1} << 20);
 inline constexpr std::size_t kServerFrameLimit = kMaxGathered + (std::size_t{64} << 20);
 
 enum class FrameKind : std::uint32_t {
-  kAuth = 1,          // rank → root: the token, the only frame a stranger may send
-  kHello = 2,         // rank → root: HelloMessage
-  kGoodbye = 3,       // rank → root: nothing
-  kGather = 4,        // rank → root: GatherMessage
-  kWelcome = 5,       // root → rank: WelcomeMessage
-  kRefused = 6,       // root → rank: Failure
-  kPeerLeft = 7,      // root → rank: PeerMessage
-  kPeerLost = 8,      // root → rank: PeerMessage
-  kGathered = 9,      // root → rank: GatheredMessage
-  kGatherFailed = 10  // root → rank: GatherFailedMessage
+  kAuth = 1,           // rank → root: the token, the only frame a stranger may send
+  kHello = 2,          // rank → root: HelloMessage
+  kGoodbye = 3,        // rank → root: nothing
+  kGather = 4,         // rank → root: GatherMessage
+  kWelcome = 5,        // root → rank: WelcomeMessage
+  kRefused = 6,        // root → rank: Failure
+  kPeerLeft = 7,       // root → rank: PeerMessage
+  kPeerLost = 8,       // root → rank: PeerMessage
+  kGathered = 9,       // root → rank: GatheredMessage
+  kGatherFailed = 10,  // root → rank: GatherFailedMessage
+  kPost = 11,          // rank → root: PostMessage
+  kPosted = 12         // root → rank: PostMessage
 };
 
 struct FrameHeader {
@@ -132,6 +134,11 @@ struct GatherFailedMessage {
   Failure failure;
 };
 
+struct PostMessage {
+  std::uint32_t rank = 0;  // kPost: the receiver; kPosted: the sender
+  Bytes bytes;
+};
+
 Frame encode_auth(const Token& token);
 Frame encode_goodbye();
 Frame encode(const HelloMessage& message);
@@ -140,7 +147,11 @@ Frame encode(const Failure& failure);
 Frame encode(FrameKind kind, const PeerMessage& message);
 Frame encode(std::uint32_t sequence, std::uint32_t timeout_ms, BytesView bytes);
 Frame encode(const GatheredMessage& message);
+Frame encode_post(FrameKind kind, std::uint32_t rank, BytesView bytes);
 Frame encode(const GatherFailedMessage& message);
+
+/// The body of a whole frame.
+inline BytesView body_of(const Frame& frame) { return BytesView(*frame).subspan(kHeaderBytes); }
 
 /// Nothing if the body is not exactly such a message.
 template <typename Message>

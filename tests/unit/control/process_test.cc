@@ -8,10 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "support.hpp"
 
@@ -66,6 +69,16 @@ class Rank final : public Listener {
     say("lost " + std::to_string(rank) + " " + what);
   }
   void on_peer_left(std::uint32_t rank) noexcept override { say("left " + std::to_string(rank)); }
+  void on_message(std::uint32_t from, std::span<const std::byte> bytes) noexcept override {
+    if (expected_ == 0) {
+      const bool right =
+          std::ranges::equal(bytes, blob_of(from, bytes.size() - blob_of(from).size()));
+      return say((right ? "got " : "wrong ") + std::to_string(bytes.size()) + " from " +
+                 std::to_string(from));
+    }
+    if (!std::ranges::equal(bytes, blob_of(from, counts_[from]++))) say("out of order");
+    if (--expected_ == 0) say("got all");
+  }
 
  private:
   void obey(const std::string& command, std::istringstream& words) {
@@ -88,6 +101,31 @@ class Rank final : public Listener {
       for (std::uint32_t peer = 0; peer < ranks_; ++peer)
         if (parts[peer] != blob_of(peer)) throw Error(HCCL_E_INTERNAL, "wrong bytes");
       say("gathered");
+    } else if (command == "post") {
+      std::uint32_t to = 0;
+      std::size_t extra = 0;
+      words >> to >> extra;
+      session_->post(to, blob_of(rank_, extra));
+      say("posted");
+    } else if (command == "expect") {
+      std::uint32_t each = 0;
+      words >> each;
+      expected_ = each * ranks_;
+      say("ready");
+    } else if (command == "flood") {
+      std::uint32_t each = 0;
+      words >> each;
+      for (std::uint32_t i = 0; i < each; ++i)
+        for (std::uint32_t to = 0; to < ranks_; ++to) session_->post(to, blob_of(rank_, i));
+    } else if (command == "pour") {
+      std::uint32_t to = 0;
+      for (words >> to; std::size_t extra : std::vector<std::size_t>(40, 1'000'000))
+        session_->post(to, blob_of(rank_, extra));
+      say("poured");
+    } else if (command == "identities") {
+      std::set<std::uint64_t> all;
+      for (const Peer& peer : session_->peers()) all.insert(peer.process);
+      say(std::to_string(all.size() - all.count(0)) + " identities");
     } else if (command == "fork") {
       fork_a_helper();
     } else if (command == "leave") {
@@ -103,11 +141,13 @@ class Rank final : public Listener {
 
   // A process like a data loader's worker: it outlives this one, and may use a session of its own.
   void fork_a_helper() {
+    const std::uint64_t parent = session_->peers()[rank_].process;
     const pid_t child = ::fork();
     if (child != 0) return;
     say("forked " + std::to_string(::getpid()));
     session_.reset();  // must not touch the parent's connection
-    const bool fine = try_join(new_root(), hello_of(1, 0)).session != nullptr;
+    const std::unique_ptr<Session> own = try_join(new_root(), hello_of(1, 0)).session;
+    const bool fine = own != nullptr && own->peers()[0].process != parent;
     say(fine ? "helper works" : "helper fails");
     for (;;) ::pause();
   }
@@ -123,6 +163,8 @@ class Rank final : public Listener {
   FILE* commands_;
   int reports_;
   std::mutex mutex_;
+  std::atomic<std::uint32_t> expected_{0};         // messages still to come in a flood
+  std::map<std::uint32_t, std::uint32_t> counts_;  // by sender
   std::unique_ptr<Session> session_;
 };
 
@@ -237,6 +279,7 @@ class Processes : public testing::TestWithParam<std::uint32_t> {};
 TEST_P(Processes, JoinExchangeAndExit) {
   Job job(GetParam());
   job.join();
+  job.expect_all("identities", std::to_string(GetParam()) + " identities");
   job.expect_all("gather", "gathered");
   job.expect_all("gather", "gathered");
   for (std::uint32_t rank = 0; rank < GetParam(); ++rank) job[rank].tell("leave-and-exit");
@@ -355,6 +398,91 @@ TEST(Leave, OfTheRootFirstKeepsTheOthersInformed) {
   job[2].kill();
   const std::string heard = job[3].hear();
   EXPECT_TRUE(heard.starts_with(lost_text(2, victim))) << heard;
+}
+
+TEST_P(Processes, PostToEachOtherInOrder) {
+  Job job(GetParam());
+  job.join();
+  job.expect_all("expect 25", "ready");
+  for (std::uint32_t rank = 0; rank < GetParam(); ++rank) job[rank].tell("flood 25");
+  for (std::uint32_t rank = 0; rank < GetParam(); ++rank) EXPECT_EQ(job[rank].hear(), "got all");
+}
+
+TEST(Post, ReachesEveryOtherProcess) {
+  Job job(3);
+  job.join();
+  for (const auto& [from, to] : {std::pair(0u, 1u), {0u, 2u}, {1u, 0u}, {1u, 2u}, {2u, 1u}}) {
+    job[from].tell("post " + std::to_string(to) + " 100000");
+    EXPECT_EQ(job[from].hear(), "posted");
+    EXPECT_EQ(job[to].hear(), "got " + std::to_string(blob_of(from, 100'000).size()) + " from " +
+                                  std::to_string(from));
+  }
+}
+
+TEST(Post, DoesNotWaitForAStoppedReceiver) {
+  Job job(3);
+  job.join();
+  ::kill(job[2].pid(), SIGSTOP);
+  for (const std::uint32_t from : {0u, 1u}) {
+    job[from].tell("pour 2");
+    EXPECT_EQ(job[from].hear(), "poured");
+  }
+  job[1].tell("post 0 0");
+  EXPECT_EQ(job[1].hear(), "posted");
+  EXPECT_EQ(job[0].hear(), "got " + std::to_string(blob_of(1).size()) + " from 1");
+  ::kill(job[2].pid(), SIGCONT);
+  std::map<std::string, int> heard;
+  for (int i = 0; i < 80; ++i) ++heard[job[2].hear()];
+  for (const std::uint32_t from : {0u, 1u})
+    EXPECT_EQ(heard["got " + std::to_string(blob_of(from, 1'000'000).size()) + " from " +
+                    std::to_string(from)],
+              40);
+}
+
+TEST(Post, ArrivesThoughTheSenderLeavesAtOnce) {
+  for (const std::uint32_t sender : {0u, 1u}) {
+    Job job(3);
+    job.join();
+    job[sender].tell("pour 2");
+    EXPECT_EQ(job[sender].hear(), "poured");
+    job[sender].tell("leave");
+    const std::string size = std::to_string(blob_of(sender, 1'000'000).size());
+    for (int i = 0; i < 40; ++i)
+      EXPECT_EQ(job[2].hear(), "got " + size + " from " + std::to_string(sender));
+    EXPECT_EQ(job[2].hear(), "left " + std::to_string(sender));
+  }
+}
+
+void expect_post_fails(Process& process, std::uint32_t to, const std::string& text) {
+  process.tell("post " + std::to_string(to) + " 0");
+  const std::string heard = process.hear();
+  EXPECT_TRUE(
+      heard.starts_with("error " + std::to_string(HCCL_E_REMOTE) + " rank " + std::to_string(to)))
+      << heard;
+  EXPECT_TRUE(contains(heard, text)) << heard;
+}
+
+TEST(Post, ToADeadRankFailsNamingIt) {
+  Job job(3);
+  job.join();
+  job[2].kill();
+  for (const std::uint32_t rank : {0u, 1u}) {
+    EXPECT_TRUE(job[rank].hear().starts_with("lost 2"));
+    expect_post_fails(job[rank], 2, "ended without leaving");
+  }
+  job[0].tell("post 1 0");
+  EXPECT_EQ(job[0].hear(), "posted");
+  EXPECT_TRUE(job[1].hear().starts_with("got "));
+}
+
+TEST(Post, WithoutTheRootFailsNamingTheReceiver) {
+  Job job(3);
+  job.join();
+  const pid_t victim = job[0].pid();
+  job[0].kill();
+  EXPECT_TRUE(job[1].hear().starts_with("lost 0"));
+  expect_post_fails(job[1], 0, "ended without leaving");
+  expect_post_fails(job[1], 2, "the root process (process " + std::to_string(victim));
 }
 
 TEST(Join, OfARootThatEndedIsRefused) {

@@ -125,6 +125,14 @@ Bytes token_then_gather(const HcclRootInfo& info) {
   return join_bytes(authentication(info), *encode(0, 0, Bytes(5)));
 }
 
+Bytes token_then_post(const HcclRootInfo& info) {
+  return join_bytes(authentication(info), *encode_post(FrameKind::kPost, 0, Bytes(5)));
+}
+
+Bytes post_without_token(const HcclRootInfo&) {
+  return *encode_post(FrameKind::kPost, 0, Bytes(3));
+}
+
 INSTANTIATE_TEST_SUITE_P(Bytes, Stranger,
                          testing::Values(Case{"Garbage", garbage}, Case{"WrongToken", wrong_token},
                                          Case{"HelloWithoutToken", hello_without_token},
@@ -133,7 +141,9 @@ INSTANTIATE_TEST_SUITE_P(Bytes, Stranger,
                                          Case{"TokenThenGarbage", token_then_garbage},
                                          Case{"TokenThenHugeHello", token_then_huge_hello},
                                          Case{"TokenThenEmptyHello", token_then_empty_hello},
-                                         Case{"TokenThenGather", token_then_gather}),
+                                         Case{"TokenThenGather", token_then_gather},
+                                         Case{"TokenThenPost", token_then_post},
+                                         Case{"PostWithoutToken", post_without_token}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Strangers, ThatHangUpHalfwayAreForgotten) {
@@ -154,6 +164,145 @@ TEST(Join, FailsWhenARankEndsBeforeAllHaveJoined) {
   EXPECT_TRUE(contains(result.text, "rank 1 (process 1001 on host host1) ended before all"))
       << result.text;
 }
+
+// A rank 1 of 2 that is spoken for by hand, once both have joined.
+struct ByHand {
+  ByHand() : info(new_root()), socket(connect_raw(info)) {
+    const Bytes hello = *encode(HelloMessage{hello_of(2, 1), 30'000, false});
+    pour(socket, join_bytes(authentication(info), hello));
+    other = try_join(info, hello_of(2, 0)).session;
+    other->watch(&events);
+  }
+
+  HcclRootInfo info;
+  Socket socket;
+  Events events;
+  std::unique_ptr<Session> other;
+};
+
+// Everything that came until the other side closed.
+Bytes drain(const Socket& socket) {
+  Bytes all;
+  Bytes some(4096);
+  while (wait_for(socket, POLLIN, kDeadline)) {
+    const ssize_t got = ::recv(socket.fd(), some.data(), some.size(), 0);
+    if (got <= 0) break;
+    all.insert(all.end(), some.begin(), some.begin() + got);
+  }
+  return all;
+}
+
+class BrokenRank : public testing::TestWithParam<Case> {};
+
+TEST_P(BrokenRank, IsLostToTheOthersAndPartedWith) {
+  ByHand broken;
+  pour(broken.socket, *encode_post(FrameKind::kPost, 0, blob_of(3)));
+  pour(broken.socket, GetParam().bytes(broken.info));
+  EXPECT_TRUE(broken.events.wait_lost(1));
+  EXPECT_TRUE(contains(broken.events.lost()[1], "something")) << broken.events.lost()[1];
+  ASSERT_EQ(broken.events.messages().size(), 1u);
+  EXPECT_EQ(broken.events.messages()[0].bytes, blob_of(3));
+  drain(broken.socket);
+  broken.other->post(0, blob_of(2));
+  EXPECT_TRUE(broken.events.wait_messages(2));
+}
+
+Bytes post_to_nobody(const HcclRootInfo&) { return *encode_post(FrameKind::kPost, 2, Bytes(5)); }
+
+Bytes post_too_large(const HcclRootInfo&) {
+  return *encode_post(FrameKind::kPost, 0, Bytes(kMaxPost + 1));
+}
+
+Bytes post_cut_off(const HcclRootInfo&) {
+  return join_bytes(header(FrameKind::kPost, 6), Bytes(6));
+}
+
+Bytes post_of_the_root(const HcclRootInfo&) {
+  return *encode_post(FrameKind::kPosted, 0, Bytes(5));
+}
+
+Bytes post_with_a_wrong_length(const HcclRootInfo&) {
+  return join_bytes(header(FrameKind::kPost, 8), *Encoder().u32(0).u32(~0u).seal(FrameKind::kPost));
+}
+
+Bytes frame_of_no_kind(const HcclRootInfo&) { return header(static_cast<FrameKind>(99), 0); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Bytes, BrokenRank,
+    testing::Values(Case{"PostToNobody", post_to_nobody}, Case{"PostTooLarge", post_too_large},
+                    Case{"PostCutOff", post_cut_off}, Case{"PostOfTheRoot", post_of_the_root},
+                    Case{"PostWithAWrongLength", post_with_a_wrong_length},
+                    Case{"FrameOfNoKind", frame_of_no_kind}, Case{"Garbage", garbage}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(Join, FailsWhenARankPostsBeforeAllHaveJoined) {
+  const HcclRootInfo info = new_root();
+  const Bytes hello = *encode(HelloMessage{hello_of(3, 1), 30'000, false});
+  const Socket hasty = connect_raw(info);
+  pour(hasty, join_bytes(join_bytes(authentication(info), hello),
+                         *encode_post(FrameKind::kPost, 0, Bytes(5))));
+  const JoinResult result = try_join(info, hello_of(3, 0));
+  EXPECT_EQ(result.code, HCCL_E_REMOTE);
+  EXPECT_TRUE(contains(result.text, "rank 1 (process 1001 on host host1)")) << result.text;
+}
+
+class BrokenRoot : public testing::TestWithParam<Case> {};
+
+// The root is spoken for by hand.
+TEST_P(BrokenRoot, EndsTheSession) {
+  Endpoint endpoint = listen_endpoint();
+  const Socket listener = listen_at(endpoint);
+  HcclRootInfo info;
+  write_root_info({endpoint.ip, endpoint.port, "a", 42, {}, "name"}, &info);
+  Events events;
+  JoinResult joined;
+  std::thread joining([&] { joined = try_join(info, hello_of(2, 0)); });
+  EXPECT_TRUE(wait_for(listener, POLLIN, kDeadline));
+  const Socket root = Socket::accept(listener.fd());
+  const Peer peer{"there", 43, 0, {}, 9};
+  pour(root, *encode(WelcomeMessage{{peer, peer}, {true, true}}));
+  joining.join();
+  ASSERT_TRUE(joined.session) << joined.text;
+  joined.session->watch(&events);
+  pour(root, GetParam().bytes(info));
+  EXPECT_TRUE(events.wait_lost(1));
+  EXPECT_TRUE(events.messages().empty());
+  drain(root);
+  try {
+    joined.session->post(0, {});
+    FAIL() << "was sent";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), HCCL_E_REMOTE);
+    EXPECT_TRUE(contains(error.what(), "rank 0 (process 43 on host there)")) << error.what();
+  }
+}
+
+Bytes posted_by_nobody(const HcclRootInfo&) {
+  return *encode_post(FrameKind::kPosted, 2, Bytes(5));
+}
+
+Bytes posted_too_large(const HcclRootInfo&) {
+  return *encode_post(FrameKind::kPosted, 1, Bytes(kMaxPost + 1));
+}
+
+Bytes posted_cut_off(const HcclRootInfo&) {
+  return join_bytes(header(FrameKind::kPosted, 3), Bytes(3));
+}
+
+Bytes post_of_a_rank(const HcclRootInfo&) { return *encode_post(FrameKind::kPost, 1, Bytes(5)); }
+
+Bytes loss_of_the_rank_itself(const HcclRootInfo&) {
+  return *encode(FrameKind::kPeerLost, PeerMessage{0, "you are dead"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Bytes, BrokenRoot,
+                         testing::Values(Case{"PostedByNobody", posted_by_nobody},
+                                         Case{"PostedTooLarge", posted_too_large},
+                                         Case{"PostedCutOff", posted_cut_off},
+                                         Case{"PostOfARank", post_of_a_rank},
+                                         Case{"LossOfTheRankItself", loss_of_the_rank_itself},
+                                         Case{"Garbage", garbage}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Strangers, ThatIdleInNumbersNeitherKeepRanksOutNorUseUpDescriptors) {
   constexpr std::size_t kIdle = 300;

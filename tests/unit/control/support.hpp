@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -103,7 +104,12 @@ inline std::vector<JoinResult> join_all(const HcclRootInfo& info, std::uint32_t 
   return join_all(info, hellos);
 }
 
-/// Remembers the events of one session and lets a test wait for them.
+struct Message {
+  std::uint32_t from;
+  std::vector<std::byte> bytes;
+};
+
+/// Remembers the events and messages of one session and lets a test wait for them.
 class Events final : public Listener {
  public:
   void on_peer_lost(std::uint32_t rank, const std::string& what) noexcept override {
@@ -114,9 +120,19 @@ class Events final : public Listener {
   void on_peer_left(std::uint32_t rank) noexcept override {
     const std::lock_guard lock(mutex_);
     left_.insert(rank);
+    messages_before_[rank] = messages_.size();
+    changed_.notify_all();
+  }
+  void on_message(std::uint32_t from, std::span<const std::byte> bytes) noexcept override {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back({from, {bytes.begin(), bytes.end()}});
     changed_.notify_all();
   }
 
+  bool wait_messages(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kDeadline, [&] { return messages_.size() >= count; });
+  }
   bool wait_left(std::set<std::uint32_t> ranks) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kDeadline, [&] { return left_ == ranks; });
@@ -133,12 +149,29 @@ class Events final : public Listener {
     const std::lock_guard lock(mutex_);
     return left_;
   }
+  std::vector<Message> messages() {
+    const std::lock_guard lock(mutex_);
+    return messages_;
+  }
+  std::vector<std::vector<std::byte>> messages_from(std::uint32_t rank) {
+    std::vector<std::vector<std::byte>> found;
+    for (Message& message : messages())
+      if (message.from == rank) found.push_back(std::move(message.bytes));
+    return found;
+  }
+  /// How many messages had come when `rank` left.
+  std::size_t messages_before_leaving_of(std::uint32_t rank) {
+    const std::lock_guard lock(mutex_);
+    return messages_before_[rank];
+  }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint32_t, std::string> lost_;
   std::set<std::uint32_t> left_;
+  std::vector<Message> messages_;
+  std::map<std::uint32_t, std::size_t> messages_before_;
 };
 
 inline bool eventually(const std::function<bool()>& condition) {

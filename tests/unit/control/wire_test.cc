@@ -10,11 +10,9 @@
 namespace weft::control {
 namespace {
 
-BytesView body_of(const Frame& frame) { return BytesView(*frame).subspan(kHeaderBytes); }
-
 TEST(Frame, HasALittleEndianHeaderWithItsLength) {
   const Frame frame = encode(FrameKind::kPeerLeft, PeerMessage{0x01020304, "xy"});
-  const std::vector<unsigned> expected = {'W', 'F', 'T', '1', 7, 0, 0, 0, 10, 0,   0,
+  const std::vector<unsigned> expected = {'W', 'F', 'T', '2', 7, 0, 0, 0, 10, 0,   0,
                                           0,   4,   3,   2,   1, 2, 0, 0, 0,  'x', 'y'};
   ASSERT_EQ(frame->size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
@@ -22,7 +20,9 @@ TEST(Frame, HasALittleEndianHeaderWithItsLength) {
 }
 
 TEST(Message, HelloComesBackAsItWas) {
-  const Frame frame = encode(HelloMessage{hello_of(9, 5), 4321, true});
+  Hello hello = hello_of(9, 5);
+  hello.process = 0x1122334455667788u;
+  const Frame frame = encode(HelloMessage{hello, 4321, true});
   const auto message = decode<HelloMessage>(body_of(frame));
   ASSERT_TRUE(message);
   EXPECT_EQ(message->hello.rank, 5u);
@@ -34,6 +34,7 @@ TEST(Message, HelloComesBackAsItWas) {
   ASSERT_EQ(message->hello.facts.size(), 2u);
   EXPECT_EQ(message->hello.facts[1].value, "1");
   EXPECT_EQ(message->hello.blob, blob_of(5));
+  EXPECT_EQ(message->hello.process, 0x1122334455667788u);
   EXPECT_EQ(message->timeout_ms, 4321u);
   EXPECT_TRUE(message->in_root_process);
 }
@@ -54,6 +55,30 @@ TEST(Message, HugeCountsAndLengthsEndWithTheBytes) {
   EXPECT_FALSE(decode<GatheredMessage>(body));
   EXPECT_FALSE(decode<GatherMessage>(body));
   EXPECT_FALSE(decode<Failure>(body));
+  EXPECT_FALSE(decode<PostMessage>(body));
+}
+
+TEST(Message, PostComesBackAsItWas) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kMaxPost}) {
+    const Bytes bytes(size, std::byte{0x5a});
+    const Frame frame = encode_post(FrameKind::kPost, 77, bytes);
+    const auto message = decode<PostMessage>(body_of(frame));
+    ASSERT_TRUE(message) << size;
+    EXPECT_EQ(message->rank, 77u);
+    EXPECT_EQ(message->bytes, bytes);
+  }
+}
+
+TEST(Message, PostThatIsCutOffLengthenedOrTooLargeIsNoMessage) {
+  const Frame frame = encode_post(FrameKind::kPosted, 1, Bytes(9));
+  const BytesView body = body_of(frame);
+  for (std::size_t length = 0; length < body.size(); ++length)
+    EXPECT_FALSE(decode<PostMessage>(body.first(length))) << length;
+  Bytes longer(body.begin(), body.end());
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(decode<PostMessage>(longer));
+  const Frame large = encode_post(FrameKind::kPost, 1, Bytes(kMaxPost + 1));
+  EXPECT_FALSE(decode<PostMessage>(body_of(large)));
 }
 
 TEST(Message, RankOutsideTheCommunicatorIsNoHello) {
