@@ -306,10 +306,28 @@ WEFT_API HcclResult weft_comm_last_call(HcclComm comm, weft_call_info* info) {
     weft::api::write_text(info->algorithm, last.algorithm);
     weft::api::write_text(info->source, last.source);
     info->pieces = last.pieces;
-    info->staged_in = last.staged_in ? 1 : 0;
-    info->staged_out = last.staged_out ? 1 : 0;
+    info->in_way = static_cast<uint32_t>(last.in.way);
+    info->out_way = static_cast<uint32_t>(last.out.way);
+    info->reserved = 0;
+    weft::api::write_text(info->in_why, communicator(comm).why(last.in));
+    weft::api::write_text(info->out_why, communicator(comm).why(last.out));
     return HCCL_SUCCESS;
   });
+}
+
+WEFT_API HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* counters) {
+  return weft::guard("weft_comm_get_counters", [&] {
+    require_all({{"comm", comm}, {"counters", counters}});
+    require(counters->head.major == WEFT_ABI_MAJOR && counters->head.size >= sizeof *counters,
+            HCCL_E_PARA, "counters.head was not set with WEFT_HEAD(weft_comm_counters)");
+    const auto& calls = communicator(comm).calls_by_way();
+    std::copy(calls.begin(), calls.end(), counters->calls_by_way);
+    return HCCL_SUCCESS;
+  });
+}
+
+WEFT_API const char* weft_way_name(uint32_t way) {
+  return weft::comm::way_name(static_cast<weft::comm::Way>(way));
 }
 
 WEFT_API const char* weft_last_error(void) { return weft::last_error(); }

@@ -23,6 +23,8 @@ constexpr milliseconds kConnectTimeout = seconds(120);
 constexpr milliseconds kVerdict = seconds(20);
 constexpr milliseconds kExecTimeout = seconds(1836);
 constexpr uint64_t kMb = 1 << 20;
+constexpr uint64_t kGb = 1 << 30;
+constexpr uint64_t kMostGb = UINT64_MAX / kGb;
 
 /// First bytes of HcclCommConfig, which callers see as `reserved`.
 struct Info {
@@ -112,6 +114,12 @@ void apply_config(const HcclCommConfig* config, comm::Options& options) {
   if (full.aclGraphZeroCopyEnable > 1) {
     refuse(fmt::format("aclGraphZeroCopyEnable is {}; allowed are 0 and 1",
                        full.aclGraphZeroCopyEnable));
+  }
+  // Checked by what uses it, at the first window. The default may be lowered by a small device.
+  if (full.hcclSymWinMaxMemSizePerRank != HCCL_DEFAULT_SYMMETRIC_MEMORY_STRIDE) {
+    options.window_bytes = full.hcclSymWinMaxMemSizePerRank > kMostGb
+                               ? WEFT_NOT_CONFIGURED - 1
+                               : full.hcclSymWinMaxMemSizePerRank * kGb;
   }
   if (full.hcclExecTimeOut >= 0) options.exec_timeout = seconds(full.hcclExecTimeOut);
   if (full.hcclExecTimeOut < HCCL_COMM_EXECTIMEOUT_CONFIG_NOT_SET) {

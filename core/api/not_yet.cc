@@ -6,7 +6,7 @@
 #include "api/export.hpp"
 #include "api/guard.hpp"
 #include "hccl/hccl.h"
-#include "hccl/hccl_sym_win.h"
+#include "hccl/hccl_comm.h"
 
 namespace weft::api {
 
@@ -36,17 +36,6 @@ WEFT_NOT_YET(HcclCommSuspend, HcclComm)
 WEFT_NOT_YET(HcclCommResume, HcclComm)
 WEFT_NOT_YET(HcclCommWorkingDevNicSet, HcclComm, uint32_t*, bool*, uint32_t)
 WEFT_NOT_YET(HcclCommRegCommStateCallback, const char*, HcclCommStateCallback, void*)
-WEFT_NOT_YET(HcclCommSetMemoryRange, HcclComm, void*, size_t, size_t, uint64_t)
-WEFT_NOT_YET(HcclCommUnsetMemoryRange, HcclComm, void*)
-WEFT_NOT_YET(HcclCommActivateCommMemory, HcclComm, void*, size_t, size_t, aclrtDrvMemHandle,
-             uint64_t)
-WEFT_NOT_YET(HcclCommDeactivateCommMemory, HcclComm, void*)
-WEFT_NOT_YET(HcclCommSymWinRegister, HcclComm, void*, uint64_t, HcclCommSymWindow*, uint32_t)
-WEFT_NOT_YET(HcclCommSymWinDeregister, HcclCommSymWindow)
-WEFT_NOT_YET(HcclCommSymWinGet, HcclComm, void*, size_t, HcclCommSymWindow*, size_t*)
 WEFT_NOT_YET(HcclCommRegister, HcclComm, void*, uint64_t, void**, uint32_t)
 WEFT_NOT_YET(HcclCommDeregister, HcclComm, void*)
 WEFT_NOT_YET(HcclCommExchangeMem, HcclComm, void*, uint32_t*, uint32_t)
-
-// hccl_sym_win.h
-WEFT_NOT_YET(HcclSymWinGetPeerPointer, HcclCommSymWindow, size_t, uint32_t, void**)

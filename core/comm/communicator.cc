@@ -5,11 +5,13 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
 #include "comm/remains.hpp"
+#include "comm/trace.hpp"
 
 namespace weft::comm {
 namespace {
@@ -36,6 +38,14 @@ uint32_t usable_cores() {
   return static_cast<uint32_t>(CPU_COUNT(&set));
 }
 
+std::vector<std::string> names_of(const std::vector<OpenMemory>& memories) {
+  std::vector<std::string> names;
+  for (const OpenMemory& each : memories) {
+    if (each.plugin != nullptr) names.push_back(each.plugin->name);
+  }
+  return names;
+}
+
 /// Throws for a code of a transport function, with the transport's own reason.
 void check(int32_t code, const char* what) {
   if (code == HCCL_SUCCESS) return;
@@ -51,7 +61,9 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       policy_(std::move(policy)),
       options_(std::move(options)),
       transport_(Library::instance().transport(policy_->settings().transport)),
+      opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
+      traces_(tracing()),
       tasks_(std::make_unique<exec::Task[]>(kTasks)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
@@ -95,6 +107,7 @@ void Communicator::join(const HcclRootInfo& root) {
       {"policy (digest)", policy_->digest()},
       {"HCCL_ALGO / hcclAlgo", options_.algo.canonical()},  // before the plugins that it asks for
       {"plugins", Library::instance().versions_of(policy_->plugins(options_.algo))},
+      {"memory plugins", Library::instance().versions_of(names_of(opened_))},
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
       {"deterministic", options_.deterministic ? "1" : "0"},
   };
@@ -130,6 +143,7 @@ void Communicator::connect() {
   staging_ = std::make_unique<Staging>(*transport_.table, endpoint_);
   messenger_ = std::make_unique<exec::Messenger>(setup_, *watch_);
   message_staging_ = std::make_unique<MessageStaging>(*transport_.table, endpoint_);
+  attach_memories();
   session_->watch(this);
 }
 
@@ -141,15 +155,19 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.scratch_bytes = options_.scratch_bytes;
   setup_.spins = ranks_ <= usable_cores() ? kSpins : 0;
   setup_.timeout = options_.exec_timeout;
+  std::vector<int64_t> deltas;
   for (uint32_t r = 0; r < ranks_; ++r) {
     const control::Peer& peer = session_->peers()[r];
     BoardBlob where{};
     std::memcpy(&where, peer.blob.data(), sizeof where);
     const uint64_t here = where.address + static_cast<uint64_t>(views[r].delta);
     setup_.boards.push_back(reinterpret_cast<exec::Board*>(here));
-    setup_.deltas.push_back(views[r].delta);
+    deltas.push_back(views[r].delta);
     setup_.peer_names.push_back(fmt::format("rank {} (host {}, pid {})", r, peer.host, peer.pid));
   }
+  const auto plugins = std::count_if(opened_.begin(), opened_.end(),
+                                     [](const OpenMemory& each) { return each.plugin != nullptr; });
+  setup_.map = std::make_unique<exec::AddressMap>(std::move(deltas), 1 + plugins);
 }
 
 Communicator::Scope::Scope(const Communicator& entered)
@@ -160,7 +178,11 @@ Communicator::Scope::Scope(const Communicator& entered)
 Communicator::~Communicator() {
   if (session_ != nullptr) session_->leave();
   // A forked child shares the memory with its parent, whose communicator this is.
-  if (getpid() != pid_) return;
+  if (getpid() != pid_) {
+    for (auto& memory : memories_) static_cast<void>(memory.release());  // so are its threads
+    return;
+  }
+  memories_.clear();
   staging_.reset();
   message_staging_.reset();
   if (board_ != nullptr)
@@ -175,8 +197,12 @@ Communicator::~Communicator() {
 
 void Communicator::on_peer_lost(uint32_t rank, const std::string& what) noexcept {
   watch_->peer_lost(rank, what);
+  for (const auto& memory : memories_) memory->on_peer_gone(rank);
 }
 
-void Communicator::on_peer_left(uint32_t rank) noexcept { watch_->peer_left(rank); }
+void Communicator::on_peer_left(uint32_t rank) noexcept {
+  watch_->peer_left(rank);
+  for (const auto& memory : memories_) memory->on_peer_gone(rank);
+}
 
 }  // namespace weft::comm

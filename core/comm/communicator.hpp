@@ -15,6 +15,7 @@
 
 #include "comm/call.hpp"
 #include "comm/library.hpp"
+#include "comm/memory_group.hpp"
 #include "comm/message.hpp"
 #include "comm/message_staging.hpp"
 #include "comm/plan_cache.hpp"
@@ -32,17 +33,30 @@ struct Options {
   std::string name;
   uint64_t scratch_bytes = 0;
   bool deterministic = false;
+  uint64_t window_bytes = WEFT_NOT_CONFIGURED;  // hcclSymWinMaxMemSizePerRank
   config::HcclAlgo algo;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
+};
+
+/// How a buffer gets from one rank to another.
+enum class Way : uint8_t { kNone, kWindow, kRange, kHeap, kLocal, kStaged };
+inline constexpr size_t kWays = 6;
+[[nodiscard]] const char* way_name(Way way) noexcept;
+
+/// One buffer of a call, as the caller gave it.
+struct Buffer {
+  const void* address = nullptr;
+  uint64_t bytes = 0;  // from the beginning to the end of the last block
+  Way way = Way::kNone;
 };
 
 struct LastCall {
   std::string_view algorithm;  // empty before the first call; valid until the next one
   std::string_view source;
   uint32_t pieces = 1;
-  bool staged_in = false;
-  bool staged_out = false;
+  Buffer in;
+  Buffer out;
 };
 
 class Communicator final : private control::Listener {
@@ -100,6 +114,17 @@ class Communicator final : private control::Listener {
     return code != 0 ? code : watch_->look_at_boards();
   }
   [[nodiscard]] const LastCall& last_call() const noexcept { return last_; }
+  /// Why a buffer of the last call did not travel in the first way of the policy's order; empty if
+  /// it did.
+  [[nodiscard]] std::string why(const Buffer& buffer) const;
+  /// Calls so far by the slowest way that one of their buffers took.
+  [[nodiscard]] const std::array<uint64_t, kWays>& calls_by_way() const noexcept {
+    return calls_by_way_;
+  }
+
+  /// The first memory plugin that offers a family (WEFT_MEMORY_*). Throws Error
+  /// (HCCL_E_NOT_SUPPORT).
+  [[nodiscard]] MemoryGroup& memory(uint32_t family) const;
 
  private:
   Communicator(uint32_t ranks, uint32_t rank, std::shared_ptr<const config::Policy> policy,
@@ -119,25 +144,37 @@ class Communicator final : private control::Listener {
     uint64_t in = 0;
     uint64_t out = 0;
   };
+  /// How a buffer of this rank can be reached by its peers as it is; kStaged if it cannot.
+  struct Found {
+    Way way = Way::kNone;
+    uint64_t shift = 0;  // makes its addresses words of the AddressMap
+  };
   Extent set_lengths(const Call& call, exec::Task& task);
   [[nodiscard]] bool overlaps_badly(const Call& call, const exec::Task& task,
                                     const Extent& extent) const;
   LastCall place_buffers(const Call& call, const Extent& extent, exec::Task& task);
-  [[nodiscard]] bool visible(const void* address, uint64_t bytes) const noexcept {
-    const uint64_t offset = reinterpret_cast<uint64_t>(address) - info_.window_base;
-    return (offset < info_.window_size && bytes <= info_.window_size - offset) ||
-           info_.all_local != 0;
+  [[nodiscard]] Found find_buffer(const void* address, uint64_t bytes) const noexcept;
+  [[nodiscard]] bool in_heap(uint64_t address, uint64_t bytes) const noexcept {
+    const uint64_t offset = address - info_.window_base;
+    return offset < info_.window_size && bytes <= info_.window_size - offset;
   }
+  void attach_memories();
+  [[nodiscard]] bool own_in_use(uint64_t address, uint64_t bytes) const noexcept;
+  /// Keeps what was done for last_call(), the counters and the trace.
+  void remember(const LastCall& call, const CallKey& key);
 
   void on_peer_lost(uint32_t rank, const std::string& what) noexcept override;
   void on_peer_left(uint32_t rank) noexcept override;
+  void on_message(uint32_t from, std::span<const std::byte> bytes) noexcept override;
 
   const uint32_t ranks_;
   const uint32_t rank_;
   const std::shared_ptr<const config::Policy> policy_;
   const Options options_;
   OpenTransport transport_;
+  const std::vector<OpenMemory> opened_;  // memory plugins in the order of the policy; null: heap
   const int32_t pid_;
+  const bool traces_;
   int32_t device_ = -1;
 
   void* endpoint_ = nullptr;
@@ -151,6 +188,9 @@ class Communicator final : private control::Listener {
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<exec::Messenger> messenger_;
   std::unique_ptr<MessageStaging> message_staging_;
+  Surroundings around_;                                 // of the memory groups
+  std::vector<std::unique_ptr<MemoryGroup>> memories_;  // by space - 1
+  std::vector<uint32_t> order_;                         // spaces, in the order of the policy
 
   static constexpr uint64_t kTasks = 1024;  // calls that may be on their way at once
 
@@ -160,6 +200,7 @@ class Communicator final : private control::Listener {
   std::atomic<uint64_t> next_task_ = 0;                      // atomic for busy() on another thread
   uint64_t next_call_ = 1;
   LastCall last_;
+  std::array<uint64_t, kWays> calls_by_way_{};
 };
 
 }  // namespace weft::comm

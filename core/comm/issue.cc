@@ -41,12 +41,6 @@ schedule::Schedule alone(const CallKey& key) {
   return schedule;
 }
 
-/// The whole output is the whole input.
-bool one_buffer(const Call& call) {
-  return call.in == call.out && (call.key.op == WEFT_OP_ALL_REDUCE ||
-                                 call.key.op == WEFT_OP_BROADCAST || call.key.op == WEFT_OP_REDUCE);
-}
-
 /// Writes one side of a call's lengths, in bytes. Returns where its last block ends.
 uint64_t write_side(const uint64_t* counts, const uint64_t* displacements, uint64_t element,
                     std::span<uint64_t> offsets, std::span<uint64_t> lengths) {
@@ -171,59 +165,6 @@ Communicator::Extent Communicator::set_lengths(const Call& call, exec::Task& tas
   return extent;
 }
 
-/// In and Out share memory in another way than the forms of in-place that schedules know.
-bool Communicator::overlaps_badly(const Call& call, const exec::Task& task,
-                                  const Extent& extent) const {
-  const auto in = reinterpret_cast<uint64_t>(call.in);
-  const auto out = reinterpret_cast<uint64_t>(call.out);
-  if (extent.in == 0 || extent.out == 0 || one_buffer(call)) return false;
-  if (in >= out + extent.out || out >= in + extent.in) return false;
-  const uint64_t slot = rank_ * task.plan->plan.block_bytes;
-  switch (call.key.op) {
-    case WEFT_OP_REDUCE_SCATTER:
-    case WEFT_OP_SCATTER:
-      return out != in + slot;
-    case WEFT_OP_ALL_GATHER:
-      return in != out + slot;
-    case WEFT_OP_REDUCE_SCATTER_V:
-      return out != in + task.blocks.offsets[rank_];
-    case WEFT_OP_ALL_GATHER_V:
-      return in != out + task.blocks.offsets[ranks_ + rank_];
-    default:
-      return true;
-  }
-}
-
-/// Decides how each buffer travels: as it is where all peers can see it and In and Out do not
-/// overlap in a way that the schedule does not know, else through staging memory. Peers never need
-/// to know: the signal carries the place.
-LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exec::Task& task) {
-  task.in = call.in;
-  task.out = call.out;
-  task.before.bytes = 0;
-  task.after.bytes = 0;
-  bool stage_in = ranks_ > 1 && extent.in != 0 && !visible(call.in, extent.in);
-  bool stage_out = ranks_ > 1 && extent.out != 0 && !visible(call.out, extent.out);
-  if (overlaps_badly(call, task, extent)) {
-    // The smaller of the two buffers moves out of the way.
-    (extent.out < extent.in ? stage_out : stage_in) = true;
-  }
-  const Lengths& lengths = call.lengths;
-  if (stage_in) {
-    void* in = staging_->in(extent.in, next_call_, executor_->done());
-    task.before = {in, call.in, extent.in, lengths.in_counts == nullptr ? 0 : ranks_, 0};
-    task.in = in;
-  }
-  if (stage_out) {
-    task.out = stage_in && one_buffer(call)
-                   ? task.before.to
-                   : staging_->out(extent.out, next_call_, executor_->done());
-    task.after = {call.out, task.out, extent.out, lengths.out_counts == nullptr ? 0 : ranks_,
-                  ranks_};
-  }
-  return {task.plan->algorithm, task.plan->source, task.pieces, stage_in, stage_out};
-}
-
 void Communicator::issue(const Call& call, void* stream) {
   check_health();
   const CallKey wanted = plan_key(call.key);
@@ -256,7 +197,7 @@ void Communicator::issue(const Call& call, void* stream) {
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }
   next_call_ = task.last_call + 1;
-  last_ = placed;
+  remember(placed, call.key);
 }
 
 }  // namespace weft::comm

@@ -62,16 +62,19 @@ void Communicator::issue(std::span<const Message> messages, void* stream) {
   check_health();
   exec::MessageTask& task = messenger_->fresh_task();
   add_copies(messages, rank_, task.steps);
-  bool staged = false;
+  Buffer slowest;  // of those that are sent
   for (const Message& message : messages) {
     if (message.peer == rank_ || message.count == 0) continue;
     exec::MessageStep step = step_of(message);
     // The receiver copies into its own buffer: only the sender's has to be seen by another.
-    if (message.sends && step.bytes > schedule::kCarryBytes &&
-        !visible(message.buffer, step.bytes)) {
-      step.staged = step.from;
-      step.from = message_staging_->get(step.bytes, task);
-      staged = true;
+    if (message.sends && step.bytes > schedule::kCarryBytes) {
+      const Found found = find_buffer(message.buffer, step.bytes);
+      step.shift = found.shift;
+      if (found.way == Way::kStaged) {
+        step.staged = step.from;
+        step.from = message_staging_->get(step.bytes, task);
+      }
+      if (found.way > slowest.way) slowest = {message.buffer, step.bytes, found.way};
     }
     task.steps.push_back(step);
   }
@@ -83,7 +86,10 @@ void Communicator::issue(std::span<const Message> messages, void* stream) {
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }
-  last_ = {"send_recv", "core", 1, staged, false};
+  CallKey what;
+  what.op = kOpBatch;
+  what.count = messages.size();
+  remember({"send_recv", "core", 1, slowest, {}}, what);
 }
 
 void Communicator::synchronize(void* stream) const {

@@ -78,6 +78,56 @@ OpenTransport Library::transport(const std::string& name) {
   return transport;
 }
 
+OpenMemory Library::open_memory(const plugin::Memory& memory) {
+  for (const OpenMemory& opened : memories_) {
+    if (opened.plugin == &memory) return opened;
+  }
+  OpenMemory opened{&memory, nullptr};
+  const int32_t code = memory.table.open(&plugin::host(), &opened.context);
+  if (code != HCCL_SUCCESS) {
+    throw Error(static_cast<HcclResult>(code), fmt::format("memory plugin '{}' does not start: {}",
+                                                           memory.name, plugin::take_failure()));
+  }
+  memories_.push_back(opened);
+  return opened;
+}
+
+std::vector<OpenMemory> Library::memories(const config::Policy& policy) {
+  const std::lock_guard lock(mutex_);
+  std::vector<OpenMemory> order;
+  const auto& given = policy.settings().memory_order;
+  if (!given) {
+    for (const uint32_t family : {WEFT_MEMORY_WINDOWS, WEFT_MEMORY_RANGES}) {
+      for (const plugin::Memory& each : registry_.memories()) {
+        const uint32_t first = each.table.families & WEFT_MEMORY_WINDOWS;
+        if ((first != 0 ? WEFT_MEMORY_WINDOWS : WEFT_MEMORY_RANGES) != family) continue;
+        order.push_back(open_memory(each));
+      }
+    }
+    order.push_back({});
+    return order;
+  }
+  for (const std::string& name : *given) {
+    const plugin::Memory* found = registry_.find_memory(name);
+    if (name == config::kHeap) {
+      order.push_back({});
+    } else if (found != nullptr) {
+      order.push_back(open_memory(*found));
+    } else {
+      throw Error(HCCL_E_NOT_FOUND,
+                  fmt::format("{}: \"order\" in [memory] names '{}', but there is no such memory "
+                              "plugin; `weft plugins` lists what there is",
+                              policy.name(), name));
+    }
+  }
+  return order;
+}
+
+std::vector<OpenMemory> Library::opened_memories() {
+  const std::lock_guard lock(mutex_);
+  return memories_;
+}
+
 std::string Library::versions_of(const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> versions;

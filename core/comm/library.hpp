@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/memory_group.hpp"
 #include "config/policy.hpp"
 #include "plugin/registry.hpp"
 
@@ -30,6 +31,13 @@ class Library {
   /// The transport of this name, opened once. Throws Error.
   [[nodiscard]] OpenTransport transport(const std::string& name);
 
+  /// The memory plugins that the policy orders, or all that are loaded, opened once; a null plugin
+  /// stands for the transport's own memory. Throws Error.
+  [[nodiscard]] std::vector<OpenMemory> memories(const config::Policy& policy);
+
+  /// All memory plugins that are open in this process.
+  [[nodiscard]] std::vector<OpenMemory> opened_memories();
+
   /// "hccs-sdma 1.0.0, mesh 1.0.0": of the loaded plugins of these names, in their order.
   [[nodiscard]] std::string versions_of(const std::vector<std::string>& names);
 
@@ -42,11 +50,13 @@ class Library {
     OpenTransport transport;
   };
 
+  OpenMemory open_memory(const plugin::Memory& memory);
   void check_engine(const config::Policy& policy) const;
 
   std::mutex mutex_;
   plugin::Registry registry_;
   std::vector<Opened> opened_;
+  std::vector<OpenMemory> memories_;
 };
 
 }  // namespace weft::comm

@@ -34,11 +34,13 @@ struct Contents {
 
 using Word = std::string_view;
 
-constexpr std::array<Word, 5> kTopKeys = {"schema", "rule", "plugins", "transport", "control"};
+constexpr std::array<Word, 6> kTopKeys = {"schema",    "rule",   "plugins",
+                                          "transport", "memory", "control"};
 constexpr std::array<Word, 4> kRuleKeys = {"op", "when", "use", "params"};
 constexpr std::array<Word, 5> kWhenKeys = {"bytes", "ranks", "type", "reduce", "deterministic"};
 constexpr std::array<Word, 1> kPluginKeys = {"path"};
 constexpr std::array<Word, 2> kTransportKeys = {"use", "engine"};
+constexpr std::array<Word, 1> kMemoryKeys = {"order"};
 constexpr std::array<Word, 2> kControlKeys = {"connect_timeout", "exec_timeout"};
 constexpr std::array<Word, 2> kEngines = {"direct", "tasks"};
 constexpr int64_t kSchema = 1;
@@ -106,6 +108,7 @@ class Reader {
   void read_schema(const toml::table& root) const;
   void read_plugins(const toml::node& node, Settings& settings) const;
   void read_transport(const toml::node& node, Settings& settings) const;
+  void read_memory(const toml::node& node, Settings& settings) const;
   void read_control(const toml::node& node, Settings& settings) const;
   Rule read_rule(const toml::node& node) const;
   uint32_t read_op(const toml::table& rule) const;
@@ -223,6 +226,21 @@ void Reader::read_transport(const toml::node& node, Settings& settings) const {
        "unknown engine " + in_quotes(settings.engine) + suggestion(settings.engine, kEngines));
 }
 
+void Reader::read_memory(const toml::node& node, Settings& settings) const {
+  const toml::node* order = table(node, "memory", kMemoryKeys).get("order");
+  if (order == nullptr) return;
+  const toml::array* list = order->as_array();
+  if (list == nullptr) wrong_kind(*order, "order", "an array of strings");
+  std::vector<std::string>& names = settings.memory_order.emplace();
+  for (const toml::node& each : *list) {
+    const std::string& one = name(each, "order");
+    if (std::find(names.begin(), names.end(), one) != names.end()) {
+      fail(each.source(), in_quotes(one) + " is there twice");
+    }
+    names.push_back(one);
+  }
+}
+
 void Reader::read_control(const toml::node& node, Settings& settings) const {
   const toml::table& keys = table(node, "control", kControlKeys);
   if (const toml::node* limit = keys.get("connect_timeout")) {
@@ -332,6 +350,7 @@ Contents Reader::read(const toml::table& root) const {
   Contents policy;
   if (const toml::node* node = root.get("plugins")) read_plugins(*node, policy.settings);
   if (const toml::node* node = root.get("transport")) read_transport(*node, policy.settings);
+  if (const toml::node* node = root.get("memory")) read_memory(*node, policy.settings);
   if (const toml::node* node = root.get("control")) read_control(*node, policy.settings);
   if (const toml::node* node = root.get("rule")) {
     const toml::array* list = node->as_array();
@@ -381,8 +400,13 @@ Policy Policy::parse(std::string_view text, const std::string& name) {
   }
   // Folders and time limits are a host's own: ranks may differ in them.
   const Settings& settings = impl->contents.settings;
-  impl->digest = hash(canonical_text(impl->contents.rules) + "transport " + settings.transport +
-                      ' ' + settings.engine);
+  std::string text_of_all = canonical_text(impl->contents.rules) + "transport " +
+                            settings.transport + ' ' + settings.engine;
+  if (settings.memory_order) text_of_all += " memory";
+  for (const std::string& each : settings.memory_order.value_or(std::vector<std::string>())) {
+    text_of_all += ' ' + each;
+  }
+  impl->digest = hash(text_of_all);
   return Policy(std::move(impl));
 }
 

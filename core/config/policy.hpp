@@ -42,6 +42,9 @@ struct Choice {
   std::string source;
 };
 
+/// In [memory] order: the device memory that the transport makes visible by itself.
+inline constexpr std::string_view kHeap = "heap";
+
 struct Settings {
   std::string transport = "hccs-sdma";
   std::string engine = "direct";
@@ -50,6 +53,9 @@ struct Settings {
   std::optional<std::chrono::milliseconds>
       connect_timeout;  // stronger only than the built-in default
   std::optional<std::chrono::milliseconds> exec_timeout;
+  // Memory plugins and kHeap, in the order in which a buffer is looked for. Absent: all that are
+  // loaded, those for windows first, then the heap.
+  std::optional<std::vector<std::string>> memory_order;
 };
 
 class Policy {

@@ -20,7 +20,7 @@ struct alignas(64) Line {
   std::atomic<uint64_t> epoch;  // call << 16 | signals sent in this call
   uint32_t fingerprint;         // of all calls and choices so far: differs if one of them did
   uint32_t carry;               // bytes << 24 | offset in Scratch; 0 if nothing is carried
-  uint64_t in;                  // the sender's buffers, as addresses in the sender's process
+  uint64_t in;                  // the sender's buffers: AddressMap
   uint64_t out;
   std::byte data[schedule::kCarryBytes];
 };
@@ -39,9 +39,10 @@ constexpr uint64_t tag_of(uint64_t call, uint32_t fingerprint) { return call << 
 
 /// How two ranks differ, where the code says that they do.
 enum class FaultKind : uint32_t {
-  kCall,    // rank_a calls key_a, rank_b calls key_b
-  kBlock,   // rank_a sends key_a.count elements to rank_b, which expects key_b.count
-  kMessage  // the same message is key_a on rank_a and key_b on rank_b
+  kCall,     // rank_a calls key_a, rank_b calls key_b
+  kBlock,    // rank_a sends key_a.count elements to rank_b, which expects key_b.count
+  kMessage,  // the same message is key_a on rank_a and key_b on rank_b
+  kPlace     // rank_a's buffer is in a window or range that rank_b does not have (any more)
 };
 
 /// Why this rank gave up: read by peers that wait.
@@ -61,7 +62,7 @@ struct alignas(64) Fault {
 /// there.
 struct alignas(64) Mail {
   std::atomic<uint64_t> sequence;  // messages of this sender so far
-  uint64_t address;                // of the data, in the sender's process
+  uint64_t place;                  // of the data: AddressMap
   uint64_t count;                  // elements
   uint8_t type;                    // HcclDataType
   uint8_t carried;                 // 1: the data is here

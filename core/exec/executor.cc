@@ -222,8 +222,8 @@ bool Executor::signal(const Task& task, const PlanStep& step, const Operand* ope
 void Executor::describe_call(const Task& task, Line& line, uint32_t peer) noexcept {
   line.fingerprint = history_;
   line.carry = 0;
-  line.in = reinterpret_cast<uint64_t>(bases_[WEFT_SPACE_IN * setup_.ranks + setup_.rank]);
-  line.out = reinterpret_cast<uint64_t>(bases_[WEFT_SPACE_OUT * setup_.ranks + setup_.rank]);
+  line.in = reinterpret_cast<uint64_t>(task.in) + task.in_shift;
+  line.out = reinterpret_cast<uint64_t>(task.out) + task.out_shift;
   if (!task.plan->plan.own_blocks) return;
   // Of all blocks the peer needs to know those that it has a part in.
   const uint32_t out = setup_.ranks + peer;
@@ -237,8 +237,8 @@ void Executor::describe_call(const Task& task, Line& line, uint32_t peer) noexce
 /// Returns the failure, or 0.
 int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) noexcept {
   if (line.fingerprint != history_) return mismatch(task, peer);
+  uint64_t lengths[2] = {1, 1};  // own_blocks: from the peer to this rank, and back
   if (task.plan->plan.own_blocks) {
-    uint64_t lengths[2];  // from the peer to this rank, and back
     std::memcpy(lengths, line.data, sizeof lengths);
     const uint64_t from = task.blocks.lengths[setup_.ranks + peer];
     const uint64_t to = task.blocks.lengths[peer];
@@ -246,12 +246,21 @@ int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) 
     if (lengths[1] != to) return block_mismatch(task, setup_.rank, peer, to, lengths[1]);
   }
   seen_[peer] = call_;
-  const auto here = [delta = setup_.deltas[peer]](uint64_t there) {
-    return reinterpret_cast<std::byte*>(there + static_cast<uint64_t>(delta));
-  };
-  bases_[WEFT_SPACE_IN * setup_.ranks + peer] = here(line.in);
-  bases_[WEFT_SPACE_OUT * setup_.ranks + peer] = here(line.out);
-  return 0;
+  return learn_place(task, peer, WEFT_SPACE_IN, line.in, lengths[0]) &&
+                 learn_place(task, peer, WEFT_SPACE_OUT, line.out, lengths[1])
+             ? 0
+             : unknown_place(task, peer);
+}
+
+/// Where a buffer of a peer is. False if this rank does not know, and `length` says that it needs
+/// to.
+bool Executor::learn_place(const Task& task, uint32_t peer, uint32_t space, uint64_t word,
+                           uint64_t length) noexcept {
+  std::byte*& base = bases_[space * setup_.ranks + peer];
+  base = setup_.map->find(peer, word, call_);
+  const bool unknown = base == nullptr && word >> kTokenBits != kTransportSpace;
+  if (task.piece != 0) base += task.piece * task.plan->plan.piece_bytes;
+  return !unknown || length == 0;
 }
 
 int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {

@@ -43,6 +43,12 @@ struct StageCopy {
   uint32_t first = 0;
 };
 
+/// Memory of the caller's.
+struct Span {
+  const void* address = nullptr;
+  uint64_t bytes = 0;
+};
+
 /// One call on its way through a stream. Owned by the communicator, reused.
 struct Task {
   weft_task base{};  // first: the transport calls base.run(&base)
@@ -51,8 +57,12 @@ struct Task {
   comm::CallKey key;  // as called; that of the plan may leave out what the plan does not need
   const void* in = nullptr;  // visible to peers
   void* out = nullptr;
+  uint64_t in_shift = 0;  // makes an address of the buffer a word for peers: AddressMap
+  uint64_t out_shift = 0;
   StageCopy before;
   StageCopy after;
+  Span user_in;  // the buffers of the caller, staged or not
+  Span user_out;
   uint64_t first_call = 0;  // number of its first piece
   uint64_t last_call = 0;   // of its last one: the task is free again once the executor has done it
   uint32_t pieces = 1;
@@ -102,6 +112,8 @@ class Executor {
                     const schedule::Operand* operands) noexcept;
   void stage(const Task& task, const StageCopy& copy) noexcept;
   void describe_call(const Task& task, Line& line, uint32_t peer) noexcept;
+  bool learn_place(const Task& task, uint32_t peer, uint32_t space, uint64_t word,
+                   uint64_t length) noexcept;
   int32_t learn_call(const Task& task, const Line& line, uint32_t peer) noexcept;
   void reduce(const Task& task, const schedule::PlanStep& step,
               const schedule::Operand* operands) noexcept;
@@ -117,6 +129,7 @@ class Executor {
   int32_t mismatch(const Task& task, uint32_t peer) noexcept;
   int32_t block_mismatch(const Task& task, uint32_t sender, uint32_t receiver, uint64_t sent,
                          uint64_t expected) noexcept;
+  int32_t unknown_place(const Task& task, uint32_t peer) noexcept;
   int32_t fail_task(Task& task, int32_t code) noexcept;
   void dropped(Task& task) noexcept;
   [[nodiscard]] const schedule::PlanBody& body(const Task& task) const noexcept;

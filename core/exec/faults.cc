@@ -107,4 +107,16 @@ int32_t Executor::block_mismatch(const Task& task, uint32_t sender, uint32_t rec
   return watch_.raise(fault);
 }
 
+/// `peer` names a buffer by what this rank has given up already.
+int32_t Executor::unknown_place(const Task& task, uint32_t peer) noexcept {
+  Fault fault{};
+  fault.code = HCCL_E_PARA;
+  fault.kind = FaultKind::kPlace;
+  fault.rank_a = peer;
+  fault.rank_b = setup_.rank;
+  fault.call = call_;
+  fault.key_a = fault.key_b = task.key;
+  return watch_.raise(fault);
+}
+
 }  // namespace weft::exec

@@ -84,6 +84,22 @@ void Messenger::undo(MessageTask& task) noexcept {
   finish(task);
 }
 
+bool Messenger::in_use(uint64_t address, uint64_t bytes) const noexcept {
+  const auto hits = [&](const void* begin, uint64_t length) {
+    const auto at = reinterpret_cast<uint64_t>(begin);
+    return begin != nullptr && at < address + bytes && address < at + length;
+  };
+  for (const auto& task : tasks_) {
+    if (!task->busy.load(std::memory_order_acquire)) continue;
+    // Of the steps only what does not change on their way is looked at.
+    for (const MessageStep& step : task->steps) {
+      const void* from = step.staged != nullptr ? step.staged : step.from;
+      if (hits(from, step.bytes) || hits(step.to, step.bytes)) return true;
+    }
+  }
+  return false;
+}
+
 int32_t Messenger::run(weft_task* base) noexcept {
   MessageTask& task = *reinterpret_cast<MessageTask*>(base);
   return task.messenger->progress(task);
@@ -181,7 +197,7 @@ Messenger::Advance Messenger::send(MessageStep& step) noexcept {
 
 void Messenger::post(const MessageStep& step) noexcept {
   Mail& mail = *setup_.boards[step.peer]->mail(setup_.rank, setup_.ranks);
-  mail.address = reinterpret_cast<uint64_t>(step.from);
+  mail.place = reinterpret_cast<uint64_t>(step.from) + step.shift;
   mail.count = step.count;
   mail.type = step.type;
   mail.carried = step.bytes <= sizeof mail.data ? 1 : 0;
@@ -201,16 +217,26 @@ Messenger::Advance Messenger::receive(MessageStep& step) noexcept {
     watch_.raise_remote(step.peer, step.sequence, key(step));
     return Advance::kFailed;
   }
-  if (mail.carried == 1) {
-    std::memcpy(step.to, mail.data, step.bytes);
-  } else {
-    const uint64_t here = mail.address + static_cast<uint64_t>(setup_.deltas[step.peer]);
-    setup_.transport->copy(step.to, reinterpret_cast<const void*>(here), step.bytes);
+  if (!take(step, mail)) {
+    unknown_place(step);
+    return Advance::kFailed;
   }
   Receipt& receipt = *setup_.boards[step.peer]->receipt(setup_.rank, setup_.ranks);
   receipt.sequence.store(step.sequence, std::memory_order_release);
   step.done = true;
   return Advance::kMoved;
+}
+
+/// False if this rank does not know the place of the data.
+bool Messenger::take(const MessageStep& step, const Mail& mail) noexcept {
+  if (mail.carried == 1) {
+    std::memcpy(step.to, mail.data, step.bytes);
+    return true;
+  }
+  const void* from = setup_.map->start_reading(step.peer, mail.place);
+  if (from != nullptr) setup_.transport->copy(step.to, from, step.bytes);
+  setup_.map->stop_reading(step.peer, mail.place);
+  return from != nullptr;
 }
 
 void Messenger::mismatch(const MessageStep& step, const Mail& mail) noexcept {
@@ -225,6 +251,17 @@ void Messenger::mismatch(const MessageStep& step, const Mail& mail) noexcept {
   fault.key_a.type = mail.type;
   fault.key_a.root = setup_.rank;
   fault.key_b = key(step);
+  watch_.raise(fault);
+}
+
+void Messenger::unknown_place(const MessageStep& step) noexcept {
+  Fault fault{};
+  fault.code = HCCL_E_PARA;
+  fault.kind = FaultKind::kPlace;
+  fault.rank_a = step.peer;
+  fault.rank_b = setup_.rank;
+  fault.call = step.sequence;
+  fault.key_a = fault.key_b = key(step);
   watch_.raise(fault);
 }
 

@@ -28,6 +28,7 @@ struct MessageStep {
   bool done = false;
   uint32_t peer = 0;
   const void* from = nullptr;    // send: visible to the peer; copy: source
+  uint64_t shift = 0;            // send: makes `from` a word for the peer (AddressMap)
   void* to = nullptr;            // receive, copy
   const void* staged = nullptr;  // send: where the data is at first, if peers cannot see it there
   uint64_t count = 0;            // elements
@@ -64,6 +65,8 @@ class Messenger {
   /// Throws std::bad_alloc, with nothing done.
   void launch(MessageTask& task);
   void undo(MessageTask& task) noexcept;
+  /// Whether a message on its way is sent from, or received into, part of this memory.
+  [[nodiscard]] bool in_use(uint64_t address, uint64_t bytes) const noexcept;
   [[nodiscard]] bool busy() const noexcept {
     return ended_.load(std::memory_order_acquire) != launched_;
   }
@@ -81,7 +84,9 @@ class Messenger {
   Advance send(MessageStep& step) noexcept;
   Advance receive(MessageStep& step) noexcept;
   void post(const MessageStep& step) noexcept;
+  bool take(const MessageStep& step, const Mail& mail) noexcept;
   void mismatch(const MessageStep& step, const Mail& mail) noexcept;
+  void unknown_place(const MessageStep& step) noexcept;
   int32_t investigate(MessageTask& task) noexcept;
   int32_t fail_task(MessageTask& task) noexcept;
   void finish(MessageTask& task) noexcept;

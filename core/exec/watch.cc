@@ -204,6 +204,11 @@ std::string Watch::explain(const Fault& fault) const {
                          fault.call,
                          comm::describe({.op = fault.key_a.op, .type = fault.key_a.type}), rank_a,
                          fault.key_a.count, rank_b, fault.key_b.count);
+    case FaultKind::kPlace:
+      return fmt::format(
+          "in {}, call or message {}, a buffer of {} is in a window or memory range that {} has "
+          "given up already; close them on all ranks after the last call that uses them",
+          a, fault.call, rank_a, rank_b);
     default:
       break;
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/call.hpp"
+#include "exec/address_map.hpp"
 #include "exec/board.hpp"
 #include "weft/transport.h"
 
@@ -25,7 +26,7 @@ struct Setup {
   uint32_t ranks = 0;
   std::vector<Board*> boards;  // of all ranks, at addresses of this process
   uint64_t magic = Board::kMagic;
-  std::vector<int64_t> deltas;
+  std::unique_ptr<AddressMap> map;      // places in the memory of peers
   std::vector<std::string> peer_names;  // "rank 3 (host a, pid 17)"
   uint64_t scratch_bytes = 0;
   uint32_t spins = 0;                    // polls of a signal before the thread is given back

@@ -11,20 +11,47 @@
 extern "C" {
 #endif
 
+/* How a buffer gets from one rank to another, from fast to slow; docs/memory.md explains them. */
+enum {
+  WEFT_WAY_NONE = 0,   /* the call has no such buffer, or there is one rank */
+  WEFT_WAY_WINDOW = 1, /* a symmetric window of this communicator */
+  WEFT_WAY_RANGE = 2,  /* active memory of a zero-copy range */
+  WEFT_WAY_HEAP = 3,   /* device memory of aclrtMalloc, which all ranks map */
+  WEFT_WAY_LOCAL = 4,  /* any memory: all ranks are threads of this process */
+  WEFT_WAY_STAGED = 5, /* copied through memory that all ranks map */
+  WEFT_WAY_COUNT = 6
+};
+
 typedef struct weft_call_info {
-  weft_head head;      /* fill with WEFT_HEAD(weft_call_info) before the call */
-  char algorithm[64];  /* "mesh.two_shot"; "copy" for a single rank */
-  char source[256];    /* what chose it: "/etc/weft/policy.toml:12", "HCCL_ALGO level0:ring" */
-  uint32_t pieces;     /* the call was cut into so many pieces because Scratch is smaller */
-  uint32_t staged_in;  /* 1: the input was copied into memory that peers can see first */
-  uint32_t staged_out; /* 1: the output was copied out of such memory at the end */
+  weft_head head;     /* fill with WEFT_HEAD(weft_call_info) before the call */
+  char algorithm[64]; /* "mesh.two_shot"; "copy" for a single rank */
+  char source[256];   /* what chose it: "/etc/weft/policy.toml:12", "HCCL_ALGO level0:ring" */
+  uint32_t pieces;    /* the call was cut into so many pieces because Scratch is smaller */
+  uint32_t in_way;    /* WEFT_WAY_* of the input; of a batch of messages the slowest */
+  uint32_t out_way;   /* of the output */
   uint32_t reserved;
+  char in_why[256]; /* why not the first way in the policy's order; "" if it is that */
+  char out_why[256];
 } weft_call_info;
 
 /* The last operator issued on this communicator by this rank. Local, does not block; call it
  * between operators. HCCL_E_PTR: a null argument; HCCL_E_PARA: no such communicator;
  * HCCL_E_NOT_FOUND: no operator yet. */
 HcclResult weft_comm_last_call(HcclComm comm, weft_call_info* info);
+
+typedef struct weft_comm_counters {
+  weft_head head; /* fill with WEFT_HEAD(weft_comm_counters) before the call */
+  /* Operators and batches of messages that this rank issued, by the slowest way that one of their
+   * buffers took. */
+  uint64_t calls_by_way[WEFT_WAY_COUNT];
+} weft_comm_counters;
+
+/* Counts since the communicator was made. Local, does not block; call it between operators. Errors
+ * as above. */
+HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* counters);
+
+/* "window", "range", "heap", "local", "staged"; "none" for anything else. */
+const char* weft_way_name(uint32_t way);
 
 /* The text of the calling thread's last error of an HCCL or weft function, "" if there was none;
  * valid until the next one. The same text goes to aclGetRecentErrMsg() where a runtime is loaded.

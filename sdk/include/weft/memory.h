@@ -25,6 +25,9 @@ extern "C" {
 /* Families of functions that a plugin may offer. */
 enum { WEFT_MEMORY_WINDOWS = 1u << 0, WEFT_MEMORY_RANGES = 1u << 1 };
 
+/* weft_group.window_bytes if the caller left it to the plugin. */
+#define WEFT_NOT_CONFIGURED UINT64_MAX
+
 /* Tokens are below this. */
 #define WEFT_TOKEN_LIMIT (1ull << 48)
 
@@ -39,7 +42,7 @@ typedef struct weft_group {
   uint32_t ranks;
   int32_t device;
   uint32_t reserved;
-  /* hcclSymWinMaxMemSizePerRank in bytes; 0: not configured, the plugin chooses. */
+  /* hcclSymWinMaxMemSizePerRank in bytes, unchecked; WEFT_NOT_CONFIGURED: the plugin chooses. */
   uint64_t window_bytes;
   /* By rank: equal for two ranks exactly if they are in one process. */
   const uint64_t* processes;
@@ -52,7 +55,8 @@ typedef struct weft_group {
   /* Has every other rank that is still a member answer a question (weft_memory.answer). Not
    * collective: peers answer on a thread of the core. Blocks until all have; the first code that is
    * not WEFT_OK, with the peer's reason. A rank that has left or died makes it HCCL_E_REMOTE, after
-   * all others have answered. At most 64 KiB. Not to be called by `answer`. */
+   * all others have answered. At most 64 KiB. Not to be called by `answer`, nor while holding a
+   * lock that `answer` takes: two ranks that ask each other would wait for ever. */
   int32_t (*ask)(void* self, const void* question, uint64_t length);
 
   /* Addresses [address, address + bytes) of this rank are [token, token + bytes) to the others.

@@ -203,7 +203,8 @@ CallFacts last_call(HcclComm comm) {
   weft_call_info info{};
   info.head = WEFT_HEAD(weft_call_info);
   ok(weft_comm_last_call(comm, &info));
-  return {info.algorithm, info.source, info.pieces, info.staged_in != 0, info.staged_out != 0};
+  return {info.algorithm, info.source, info.pieces, info.in_way == WEFT_WAY_STAGED,
+          info.out_way == WEFT_WAY_STAGED};
 }
 
 }  // namespace weft::test

@@ -54,7 +54,8 @@ const Mistake kTop[] = {
     {"SchemaText", "schema = \"1\"\n", "1:10: \"schema\" must be a whole number, not a string"},
     {"UnknownKey", with("[plugin]\n"), "2:2: unknown key \"plugin\"; did you mean \"plugins\"?"},
     {"FarKey", with("colour = 1\n"),
-     "2:1: unknown key \"colour\"; known are schema, rule, plugins, transport, control"},
+     "2:1: unknown key \"colour\"; known are schema, rule, plugins, transport, memory, "
+     "control"},
     {"Experiment", with("[[experiment]]\nname = \"x\"\n"),
      "2:3: unknown key \"experiment\": this library has no experiments yet"},
     {"RuleTable", "schema = 1\n[rule]\nop = \"barrier\"\n", "2:1: a rule begins with [[rule]]"},

@@ -74,7 +74,7 @@ class Group {
       setup.rank = r;
       setup.ranks = n;
       setup.boards = boards_;
-      setup.deltas.assign(n, 0);
+      setup.map = std::make_unique<exec::AddressMap>(std::vector<int64_t>(n, 0), 1);
       for (uint32_t k = 0; k < n; ++k) setup.peer_names.push_back("rank " + std::to_string(k));
       setup.scratch_bytes = scratch;
       setup.timeout = timeout;
