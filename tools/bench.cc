@@ -14,6 +14,7 @@
 #include "bench/report.hpp"
 #include "bench/spec.hpp"
 #include "bench/supervisor.hpp"
+#include "bench/words.hpp"
 #include "command.hpp"
 #include "options.hpp"
 #include "run/rank_table.hpp"
@@ -74,16 +75,6 @@ std::string about() {
   return fmt::format(kAbout, table);
 }
 
-int parse_word(const std::string& text, std::optional<int> (*parse)(std::string_view) noexcept,
-               std::string_view (*name)(int) noexcept, int last, const char* what) {
-  if (const auto found = parse(text)) return *found;
-  std::vector<std::string_view> known;
-  for (int i = 0; i <= last; ++i) {
-    if (parse(name(i))) known.push_back(name(i));
-  }
-  throw UsageError(fmt::format("'{}' is no {}{}", text, what, did_you_mean(text, known)));
-}
-
 /// Flags that are not members of Spec.
 struct Flags {
   bool json = false;
@@ -100,25 +91,18 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
                 [&](const std::string& text) { spec.end = parse_size(text); });
   options.value("factor,f", "F", "from one size to the next (4)",
                 [&](const std::string& text) { spec.factor = parse_count(text, 2, 1 << 16); });
-  options.value("type,d", "TYPE", "type of the elements (fp32)", [&](const std::string& text) {
-    spec.type =
-        HcclDataType(parse_word(text, parse_type, type_name, HCCL_DATA_TYPE_FP8E8M0, "data type"));
-  });
-  options.value("op,o", "OP", "sum, prod, max or min (sum)", [&](const std::string& text) {
-    spec.reduce_op =
-        HcclReduceOp(parse_word(text, parse_reduce_op, op_name, HCCL_REDUCE_MIN, "reduction"));
-  });
+  options.value("type,d", "TYPE", "type of the elements (fp32)",
+                [&](const std::string& text) { spec.type = parse_data_type(text); });
+  options.value("op,o", "OP", "sum, prod, max or min (sum)",
+                [&](const std::string& text) { spec.reduce_op = parse_reduction(text); });
   options.value("root", "R", "rank that is the root (0)", [&](const std::string& text) {
     spec.root = uint32_t(parse_count(text, 0, kMostRanks - 1));
   });
   options.flag("threads", "ranks are threads of one process, not processes", spec.threads);
-  options.value("memory", "KIND", "device (aclrtMalloc) or malloc (device)",
-                [&](const std::string& text) {
-                  if (text != "device" && text != "malloc") {
-                    throw UsageError(fmt::format("'{}' is neither device nor malloc", text));
-                  }
-                  spec.malloc_memory = text == "malloc";
-                });
+  options.value(
+      "memory", "KIND",
+      "heap (aclrtMalloc), symwin (symmetric windows), zerocopy (ranges) or malloc (heap)",
+      [&](const std::string& text) { spec.memory = parse_memory(text); });
   options.flag("in-place", "send and receive in one buffer", spec.in_place);
   options.flag("no-check", "do not check the results", flags.no_check);
   options.value(
@@ -132,20 +116,9 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
 }
 
 /// Nothing: all of them.
-std::optional<Op> parse_operator(const Words& words) {
-  if (words.empty()) {
-    throw UsageError(
-        fmt::format("which operation? One of {}, or all", fmt::join(kOperatorNames, ", ")));
-  }
-  if (words.size() > 1) throw UsageError(fmt::format("'{}' is one word too many", words[1]));
-  if (words[0] == kAll) return std::nullopt;
-  if (const auto op = find_operator(words[0])) return op;
-  throw UsageError(
-      fmt::format("'{}' is no operation{}", words[0], did_you_mean(words[0], kOperatorNames)));
-}
-
-void refuse(bool wrong, const std::string& why) {
-  if (wrong) throw UsageError(why);
+std::optional<Op> parse_what(const Words& words) {
+  if (words.size() == 1 && words[0] == kAll) return std::nullopt;
+  return parse_operator(words, ", or all");
 }
 
 // What does not fit together, whatever the operation.
@@ -155,22 +128,6 @@ void check_options(const Options& options, const Spec& spec) {
   refuse(spec.root >= spec.ranks, fmt::format("--root: there is no rank {}", spec.root));
   refuse(spec.iterations == 0 && spec.min_time >= spec.timeout,
          "--min-time must be less than --timeout");
-}
-
-// Options that the operation does not have.
-void check_operator(const Options& options, const Spec& spec) {
-  const Operator& op = facts(spec.op);
-  refuse(options.given("op") && !op.reduces(), fmt::format("{} has no -o", op.name));
-  refuse(options.given("root") && !op.root(), fmt::format("{} has no --root", op.name));
-  refuse(spec.in_place && !op.in_place(), fmt::format("{} cannot be done in place", op.name));
-  refuse(op.reduces() && !reducible(spec.type),
-         fmt::format("{} cannot be reduced", type_name(spec.type)));
-  refuse(spec.op == Op::kSendRecv && spec.ranks == 1,
-         "send_recv needs two ranks or more: a rank cannot send to itself");
-  for (const char* name : {"begin", "end", "factor", "type", "memory"}) {
-    refuse(op.blocks == Blocks::kNone && options.given(name),
-           fmt::format("{} has no --{}", op.name, name));
-  }
 }
 
 int measure(const Spec& spec, bool json) {
@@ -219,12 +176,12 @@ int bench_command(const Words& words) {
   Options options(kUsageLine, about());
   add_options(options, spec, flags);
   if (!options.parse(words)) return kOk;
-  const std::optional<Op> op = parse_operator(options.words());
+  const std::optional<Op> op = parse_what(options.words());
   spec.op = op.value_or(spec.op);
   spec.check = !flags.no_check;
   check_options(options, spec);
   if (op) {
-    check_operator(options, spec);
+    check_operator(options, spec, {"begin", "end", "factor", "type", "memory"});
   } else {
     refuse(flags.json, "all has no --json: it would be several documents");
     refuse(!reducible(spec.type), fmt::format("{} cannot be reduced", type_name(spec.type)));

@@ -34,6 +34,7 @@ std::string did_you_mean(std::string_view wrong, std::span<const std::string_vie
 // above and weft::Error.
 int run_command(const Words& words);
 int bench_command(const Words& words);
+int explain_command(const Words& words);
 int plugins_command(const Words& words);
 
 }  // namespace weft::tools

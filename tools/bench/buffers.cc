@@ -2,8 +2,6 @@
 #include "bench/buffers.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "acl/acl.h"
@@ -12,52 +10,32 @@ namespace weft::tools {
 namespace {
 
 constexpr size_t kStagingBytes = size_t{1} << 20;
-constexpr size_t kAlignment = 4096;
 
 }  // namespace
 
-Buffer::Buffer(size_t bytes, bool malloc_memory, Fail fail)
-    : malloc_memory_(malloc_memory), fail_(std::move(fail)), staging_(kStagingBytes) {
-  if (bytes == 0) return;
-  if (malloc_memory) {
-    const size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
-    if (data_ == nullptr) fail_("aligned_alloc", ENOMEM);
-    return;
-  }
-  void* memory = nullptr;
-  const aclError error = aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
-  if (error != ACL_SUCCESS) fail_("aclrtMalloc", error);
-  data_ = static_cast<std::byte*>(memory);
-}
-
-Buffer::~Buffer() {
-  if (data_ == nullptr) return;
-  if (malloc_memory_) {
-    std::free(data_);
-    return;
-  }
-  const aclError error = aclrtFree(data_);
-  if (error != ACL_SUCCESS) fail_("aclrtFree", error);
-}
+Buffer::Buffer(MemoryKind kind, size_t bytes, HcclComm comm, Fail fail)
+    : on_host_(kind == MemoryKind::kMalloc),
+      fail_(std::move(fail)),
+      memory_(kind, bytes, comm, fail_),
+      staging_(kStagingBytes) {}
 
 void Buffer::copy_in(size_t at, size_t bytes) {
-  if (malloc_memory_) {
-    std::memcpy(data_ + at, staging_.data(), bytes);
+  if (on_host_) {
+    std::memcpy(data() + at, staging_.data(), bytes);
     return;
   }
   const aclError error =
-      aclrtMemcpy(data_ + at, bytes, staging_.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+      aclrtMemcpy(data() + at, bytes, staging_.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE);
   if (error != ACL_SUCCESS) fail_("aclrtMemcpy", error);
 }
 
 void Buffer::copy_out(size_t at, size_t bytes) {
-  if (malloc_memory_) {
-    std::memcpy(staging_.data(), data_ + at, bytes);
+  if (on_host_) {
+    std::memcpy(staging_.data(), data() + at, bytes);
     return;
   }
   const aclError error =
-      aclrtMemcpy(staging_.data(), bytes, data_ + at, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+      aclrtMemcpy(staging_.data(), bytes, data() + at, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
   if (error != ACL_SUCCESS) fail_("aclrtMemcpy", error);
 }
 

@@ -4,26 +4,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "bench/memory.hpp"
 #include "bench/pattern.hpp"
 
 namespace weft::tools {
 
-/// The text is what failed; must not return.
-using Fail = std::function<void(const char* function, int code)>;
-
-/// One allocation, on the current device or from malloc.
+/// One block of memory.
 class Buffer {
  public:
-  /// Ends through `fail` if there is no memory. 0 bytes: no memory, data() is nullptr.
-  Buffer(size_t bytes, bool malloc_memory, Fail fail);
-  ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+  /// See Memory.
+  Buffer(MemoryKind kind, size_t bytes, HcclComm comm, Fail fail);
 
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return memory_.data(); }
 
   // `at` is a byte offset, counts are elements.
   void put(const Pattern& pattern, uint64_t first, size_t at, uint64_t count);
@@ -33,9 +27,9 @@ class Buffer {
   void copy_in(size_t at, size_t bytes);
   void copy_out(size_t at, size_t bytes);
 
-  bool malloc_memory_;
-  Fail fail_;
-  std::byte* data_ = nullptr;
+  const bool on_host_;
+  const Fail fail_;
+  const Memory memory_;
   std::vector<std::byte> staging_;
 };
 

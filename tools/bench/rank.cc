@@ -49,6 +49,7 @@ class Rank {
 
   void join();
   void measure(const Shape& shape);
+  void explain(const Shape& shape);
   void leave();
 
  private:
@@ -71,6 +72,8 @@ class Rank {
   void carry_out(const Call& call);
   Seconds time_calls(const Call& call, uint64_t calls);
   Plan plan(const Call& call);
+  Call call(const Shape& shape) const;
+  Row describe(const Shape& shape, uint64_t wrong);
   Row row(const Shape& shape, const Plan& plan, uint64_t wrong);
 
   const Spec& spec_;
@@ -125,8 +128,12 @@ void Rank::make_buffers() {
     send = std::max(send, layout.send_elements);
     receive = std::max(receive, layout.receive_elements);
   }
-  first_.emplace((one ? std::max(send, receive) : send) * size, spec_.malloc_memory, failed);
-  if (!one) second_.emplace(receive * size, spec_.malloc_memory, failed);
+  // Windows are alike on all ranks.
+  const auto bytes = [&](uint64_t elements) {
+    return size_t(team_.largest(rank_, double(elements))) * size;
+  };
+  first_.emplace(spec_.memory, bytes(one ? std::max(send, receive) : send), comm_, failed);
+  if (!one) second_.emplace(spec_.memory, bytes(receive), comm_, failed);
   send_ = &*first_;
   receive_ = one ? &*first_ : &*second_;
 }
@@ -217,15 +224,25 @@ Rank::Plan Rank::plan(const Call& call) {
   return plan;
 }
 
-void Rank::measure(const Shape& shape) {
-  place(shape);
+Call Rank::call(const Shape& shape) const {
   // No arithmetic on a buffer that is not there.
   const auto address = [](const Buffer& buffer, size_t at) {
     return buffer.data() == nullptr ? nullptr : buffer.data() + at;
   };
-  const Call call = {
-      spec_, shape,  layout_, rank_, address(*send_, send_at_), address(*receive_, receive_at_),
-      comm_, stream_};
+  return {spec_, shape,  layout_, rank_, address(*send_, send_at_), address(*receive_, receive_at_),
+          comm_, stream_};
+}
+
+void Rank::explain(const Shape& shape) {
+  place(shape);
+  const uint64_t bad = checked_call(call(shape));
+  team_.tell(rank_, describe(shape, bad));
+  team_.barrier();
+}
+
+void Rank::measure(const Shape& shape) {
+  place(shape);
+  const Call call = this->call(shape);
   uint64_t bad = spec_.check ? checked_call(call) : 0;
   const Plan timed = plan(call);
   // In place, the timed calls consume their own results: their data means nothing.
@@ -253,27 +270,31 @@ Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
   const double median =
       times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
 
-  weft_call_info info{};
-  info.head = WEFT_HEAD(weft_call_info);
-  need("weft_comm_last_call", weft_comm_last_call(comm_, &info));
-  Row row{};
-  row.shape = shape;
-  std::memcpy(row.algorithm, info.algorithm, sizeof row.algorithm);
-  std::memcpy(row.source, info.source, sizeof row.source);
+  Row row = describe(shape, wrong);
   row.calls = timed.calls;
   row.batches = timed.batches;
   row.min_us = times.front() * scale;
   row.median_us = median * scale;
   row.max_us = times.back() * scale;
+  return row;
+}
+
+Row Rank::describe(const Shape& shape, uint64_t wrong) {
+  Row row{};
+  row.rank = rank_;
+  row.shape = shape;
+  row.call.head = WEFT_HEAD(weft_call_info);
+  need("weft_comm_last_call", weft_comm_last_call(comm_, &row.call));
   row.wrong = wrong;
   return row;
 }
 
 void Rank::leave() {
   team_.barrier();
-  need("HcclCommDestroy", HcclCommDestroy(comm_));
   first_.reset();
   second_.reset();
+  team_.barrier();  // while all are there to give up windows and ranges
+  need("HcclCommDestroy", HcclCommDestroy(comm_));
   need("aclrtDestroyStream", aclrtDestroyStream(stream_));
   need("aclrtResetDevice", aclrtResetDevice(device_));
 }
@@ -283,7 +304,9 @@ void Rank::leave() {
 void run_rank(const Spec& spec, Team& team, uint32_t rank) {
   Rank self(spec, team, rank);
   self.join();
-  for (const Shape& shape : shapes(spec)) self.measure(shape);
+  for (const Shape& shape : shapes(spec)) {
+    spec.explain ? self.explain(shape) : self.measure(shape);
+  }
   self.leave();
 }
 

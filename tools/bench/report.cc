@@ -36,9 +36,10 @@ std::string_view op_column(const Spec& spec) {
   return facts(spec.op).reduces() ? op_name(spec.reduce_op) : "-";
 }
 
-// "mesh.two_shot chosen by /etc/weft/policy.toml:12"
+// "mesh.two_shot chosen by /etc/weft/policy.toml:12; in: heap, out: heap"
 std::string reason_of(const Row& row) {
-  return fmt::format("{} chosen by {}", row.algorithm, row.source);
+  return fmt::format("{} chosen by {}; in: {}, out: {}", row.call.algorithm, row.call.source,
+                     weft_way_name(row.call.in_way), weft_way_name(row.call.out_way));
 }
 
 // 10^9 bytes a second.
@@ -51,7 +52,7 @@ Report::Report(const Spec& spec, bool json) : spec_(spec), json_(json) {}
 void Report::begin() {
   if (json_) return;
   fmt::print("# {}: {} {}, {} memory{}, on {} cores ({})\n", facts(spec_.op).name, spec_.ranks,
-             spec_.threads ? "threads" : "processes", spec_.malloc_memory ? "malloc" : "device",
+             spec_.threads ? "threads" : "processes", kMemoryNames[size_t(spec_.memory)],
              spec_.in_place ? ", in place" : "", cores(), processor());
   fmt::print("# time of one {} on the slowest rank, over batches of calls; GB/s = 10^9 bytes/s\n",
              trips(spec_) == 2 ? "way, half of a ping-pong," : "call");
@@ -70,7 +71,7 @@ void Report::add(const Row& row) {
   }
   fmt::print(
       "{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}\n",
-      row.shape.bytes, row.shape.count, type_column(spec_), op_column(spec_), row.algorithm,
+      row.shape.bytes, row.shape.count, type_column(spec_), op_column(spec_), row.call.algorithm,
       row.min_us, row.median_us, row.max_us, bandwidth(row), bandwidth(row) * bus_factor(spec_),
       spec_.check ? std::to_string(row.wrong) : "-");
   std::fflush(stdout);
@@ -87,8 +88,10 @@ void Report::print_json(const std::string& error) const {
                                      {"count", row.shape.count},
                                      {"type", type_column(spec_)},
                                      {"op", op_column(spec_)},
-                                     {"algorithm", row.algorithm},
-                                     {"source", row.source},
+                                     {"algorithm", row.call.algorithm},
+                                     {"source", row.call.source},
+                                     {"in_way", weft_way_name(row.call.in_way)},
+                                     {"out_way", weft_way_name(row.call.out_way)},
                                      {"calls_per_batch", row.calls},
                                      {"batches", row.batches},
                                      {"min_us", row.min_us},
@@ -103,7 +106,7 @@ void Report::print_json(const std::string& error) const {
   nlohmann::ordered_json document = {{"operation", facts(spec_.op).name},
                                      {"ranks", spec_.ranks},
                                      {"mode", spec_.threads ? "threads" : "processes"},
-                                     {"memory", spec_.malloc_memory ? "malloc" : "device"},
+                                     {"memory", kMemoryNames[size_t(spec_.memory)]},
                                      {"in_place", spec_.in_place},
                                      {"machine", {{"cores", cores()}, {"model", processor()}}},
                                      {"results", results}};

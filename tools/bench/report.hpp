@@ -5,18 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "bench/rows.hpp"
 #include "bench/spec.hpp"
 #include "bench/team.hpp"
 
 namespace weft::tools {
 
-class Report {
+class Report final : public Rows {
  public:
   Report(const Spec& spec, bool json);
 
   /// Prints what stands above the rows.
   void begin();
-  void add(const Row& row);
+  void add(const Row& row) override;
   /// Prints what stands below; `error` is empty if all went well.
   void end(const std::string& error);
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/memory.hpp"
 #include "bench/op.hpp"
 #include "hccl/hccl_types.h"
 
@@ -23,9 +24,10 @@ struct Spec {
   HcclReduceOp reduce_op = HCCL_REDUCE_SUM;
   uint32_t root = 0;
   bool threads = false;  // ranks are threads of one process
-  bool malloc_memory = false;
+  MemoryKind memory = MemoryKind::kHeap;
   bool in_place = false;
   bool check = true;
+  bool explain = false;     // one call, of which every rank tells how it was carried out
   uint64_t iterations = 0;  // timed calls of a size; 0: as many as min_time needs
   std::chrono::nanoseconds min_time{300'000'000};
   std::chrono::nanoseconds timeout{120'000'000'000};  // without progress

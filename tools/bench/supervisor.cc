@@ -42,8 +42,8 @@ constexpr auto kHearOthers = std::chrono::milliseconds(200);
 
 class Supervisor {
  public:
-  Supervisor(const Spec& spec, Report& report)
-      : spec_(spec), report_(report), team_(spec.ranks), stalled_at_(Clock::now() + spec.timeout) {}
+  Supervisor(const Spec& spec, Rows& rows)
+      : spec_(spec), rows_(rows), team_(spec.ranks), stalled_at_(Clock::now() + spec.timeout) {}
   ~Supervisor() { end_all(); }
 
   int run();
@@ -63,7 +63,7 @@ class Supervisor {
   std::string who(size_t process) const;
 
   const Spec& spec_;
-  Report& report_;
+  Rows& rows_;
   Team team_;
   Signals signals_;
   std::vector<Process> processes_;
@@ -134,7 +134,7 @@ void Supervisor::take_messages() {
   for (Message message; team_.next_message(&message);) {
     stalled_at_ = Clock::now() + spec_.timeout;
     if (message.kind == Message::kRow) {
-      report_.add(message.row);
+      rows_.add(message.row);
       continue;
     }
     processes_[spec_.threads ? 0 : message.rank].complained = true;
@@ -157,6 +157,6 @@ void Supervisor::end_all() {
 
 }  // namespace
 
-int supervise(const Spec& spec, Report& report) { return Supervisor(spec, report).run(); }
+int supervise(const Spec& spec, Rows& rows) { return Supervisor(spec, rows).run(); }
 
 }  // namespace weft::tools

@@ -2,7 +2,7 @@
 // Starts the ranks of a bench, watches over them and ends them all when one fails.
 #pragma once
 
-#include "bench/report.hpp"
+#include "bench/rows.hpp"
 #include "bench/spec.hpp"
 
 namespace weft::tools {
@@ -11,6 +11,6 @@ namespace weft::tools {
 /// starts a thread. Rows go to `report` as they come. Returns 0, or 128 + the signal that
 /// interrupted it. Throws Failure that names the rank and what it said; also if nothing moves for
 /// spec.timeout.
-int supervise(const Spec& spec, Report& report);
+int supervise(const Spec& spec, Rows& rows);
 
 }  // namespace weft::tools

@@ -11,15 +11,16 @@
 #include "bench/spec.hpp"
 #include "hccl/hccl_types.h"
 #include "process.hpp"
+#include "weft/comm.h"
 
 namespace weft::tools {
 
-/// One finished row.
+/// One finished row: of rank 0, or of each rank if the bench explains.
 struct Row {
+  uint32_t rank;
   Shape shape;
-  char algorithm[64];
-  char source[256];
-  uint64_t calls;  // of one batch
+  weft_call_info call;  // of the last one
+  uint64_t calls;       // of one batch
   uint64_t batches;
   double min_us;  // of one call, or one way of it (see trips()); over batches, of the slowest rank
   double median_us;

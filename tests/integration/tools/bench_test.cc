@@ -126,16 +126,35 @@ TEST(Bench, WorksInPlace) {
   }
 }
 
-TEST(Bench, WorksOnMemoryThatPeersCannotSee) {
+class KindOfMemory : public testing::TestWithParam<std::tuple<std::string, std::string, bool>> {};
+
+// The table's last row says by which way the larger buffer of rank 0 went.
+TEST_P(KindOfMemory, WorksForEveryOperation) {
+  const auto& [memory, way, threads] = GetParam();
   for (const std::string& op : kOperations) {
     if (op == "barrier") continue;
     SCOPED_TRACE(op);
-    const json document =
-        measure(op, 3, {"--memory", "malloc", "-b", "7", "-e", "70001", "-f", "100"});
+    Words more = {"--memory", memory, "-b", "7", "-e", "70001", "-f", "100"};
+    if (threads) more.push_back("--threads");
+    const json document = measure(op, 3, more);
     expect_right(document, 3);
-    EXPECT_EQ(document["memory"], "malloc");
+    EXPECT_EQ(document["memory"], memory);
+    for (const char* side : {"in_way", "out_way"}) {
+      const std::string taken = document["results"].back()[side];
+      EXPECT_TRUE(taken == way || taken == "none") << side << " is " << taken;
+    }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Memory, KindOfMemory,
+    testing::Values(std::tuple("heap", "heap", false), std::tuple("symwin", "window", false),
+                    std::tuple("symwin", "window", true), std::tuple("zerocopy", "range", false),
+                    std::tuple("zerocopy", "range", true), std::tuple("malloc", "staged", false),
+                    std::tuple("malloc", "local", true)),
+    [](const auto& info) {
+      return std::get<0>(info.param) + (std::get<2>(info.param) ? "_threads" : "_processes");
+    });
 
 TEST(Bench, AnyRankCanBeTheRoot) {
   for (const char* op : {"broadcast", "reduce", "scatter"}) {
@@ -267,7 +286,7 @@ TEST(Bench, TheTableHasARowForEverySize) {
                                 "--min-time", "0.005", "--no-check"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(sorted_lines(outcome.out).size(), 2u + 1u + 1u + 3u) << outcome.out;
-  EXPECT_NE(outcome.out.find("2 processes, device memory"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("2 processes, heap memory"), std::string::npos) << outcome.out;
 }
 
 }  // namespace
