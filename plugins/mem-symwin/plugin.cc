@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this plugin is, and the edge to the core: no exception goes further.
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "context.hpp"
+#include "fault.hpp"
+
+namespace weft::symwin {
+namespace {
+
+uint64_t number(const void* address) { return reinterpret_cast<uint64_t>(address); }
+
+int32_t fail(const Context& context, int32_t code, const std::string& text) {
+  context.host->fail(text.data(), text.size());
+  return code;
+}
+
+template <class Body>
+int32_t guarded(const Context& context, const Body& body) noexcept {
+  try {
+    body();
+    return WEFT_OK;
+  } catch (const Fault& fault) {
+    return fault.told ? fault.code : fail(context, fault.code, fault.what());
+  } catch (const std::bad_alloc&) {
+    return fail(context, WEFT_E_OOM, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(context, WEFT_E_INTERNAL, error.what());
+  }
+}
+
+int32_t open(const weft_host* host, void** context) {
+  if (host->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(host, weft_host, fail)) {
+    return WEFT_E_NOT_SUPPORT;
+  }
+  auto* made = new (std::nothrow) Context;
+  if (made == nullptr) return WEFT_E_OOM;
+  made->host = host;
+  *context = made;  // lives as long as the process, like the plugin
+  return WEFT_OK;
+}
+
+int32_t attach(void* context, const weft_group* group, void** member) {
+  auto& all = *static_cast<Context*>(context);
+  return guarded(all, [&] {
+    if (group->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(group, weft_group, peer_in_use)) {
+      throw Fault(WEFT_E_NOT_SUPPORT, "this library is older than the plugin");
+    }
+    *member = new Member(all, *group);
+  });
+}
+
+void detach(void* member) {
+  auto* mine = static_cast<Member*>(member);
+  close_member(*mine);
+  delete mine;
+}
+
+void explain_to(void* member, const void* address, uint64_t bytes, char* text, uint64_t room) {
+  if (room == 0) return;
+  text[0] = '\0';
+  auto& mine = *static_cast<Member*>(member);
+  guarded(mine.context, [&] {
+    const std::string reason = explain(mine, number(address), bytes);
+    const uint64_t length = std::min<uint64_t>(room - 1, reason.size());
+    std::memcpy(text, reason.data(), length);
+    text[length] = '\0';
+  });
+}
+
+int32_t window_register(void* member, void* address, uint64_t bytes, uint32_t flag, void** window) {
+  auto& mine = *static_cast<Member*>(member);
+  return guarded(mine.context,
+                 [&] { *window = register_window(mine, number(address), bytes, flag); });
+}
+
+int32_t window_deregister(void* context, void* window) {
+  auto& all = *static_cast<Context*>(context);
+  return guarded(all, [&] { deregister_window(all, window); });
+}
+
+int32_t window_find(void* member, void* address, uint64_t bytes, void** window, uint64_t* offset) {
+  auto& mine = *static_cast<Member*>(member);
+  return guarded(mine.context, [&] {
+    const auto [handle, place] = find_window(mine, number(address), bytes);
+    *window = handle;
+    *offset = place;
+  });
+}
+
+int32_t window_peer(void* context, void* window, uint64_t offset, uint32_t peer, void** pointer) {
+  auto& all = *static_cast<Context*>(context);
+  return guarded(
+      all, [&] { *pointer = reinterpret_cast<void*>(peer_address(all, window, offset, peer)); });
+}
+
+weft_memory windows() noexcept {
+  weft_memory table{};
+  table.head = WEFT_HEAD(weft_memory);
+  table.families = WEFT_MEMORY_WINDOWS;
+  table.open = open;
+  table.attach = attach;
+  table.detach = detach;
+  table.explain = explain_to;
+  table.window_register = window_register;
+  table.window_deregister = window_deregister;
+  table.window_find = window_find;
+  table.window_peer = window_peer;
+  return table;
+}
+
+}  // namespace
+}  // namespace weft::symwin
+
+extern "C" WEFT_EXPORT const weft_plugin_desc* weft_plugin(void) {
+  static const weft_memory table = weft::symwin::windows();
+  static const weft_plugin_desc desc = {WEFT_HEAD(weft_plugin_desc),
+                                        WEFT_PLUGIN_MAGIC,
+                                        WEFT_KIND_MEMORY,
+                                        "symwin",
+                                        "1.0.0",
+                                        "symmetric windows over physical memory of the program",
+                                        &table};
+  return &desc;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the plugin mem-symwin refuses, and that all ranks hear of it and nothing is half done.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "symwin_support.hpp"
+
+namespace weft::test {
+namespace {
+
+constexpr uint64_t kUnit = kPhysicalUnit;
+
+/// Runs three ranks, once as threads and once as processes.
+void run_both(const std::function<void(Rank&)>& body) {
+  for (const Layout layout : {Layout::kThreads, Layout::kProcesses}) {
+    SCOPED_TRACE(layout_name(layout));
+    run_ranks(3, layout, body);
+  }
+}
+
+/// All ranks register; rank 1 shall get one code, the others HCCL_E_INTERNAL that names it.
+void rank_1_fails(Rank& self, Comm& comm, void* address, uint64_t bytes, int32_t wanted,
+                  const std::string& why) {
+  void* window = nullptr;
+  const int32_t code = comm.enter(address, bytes, &window);
+  if (self.rank() == 1) {
+    expect(code, wanted, {why});
+  } else {
+    expect(code, WEFT_E_INTERNAL, {"rank 1", why});
+  }
+  check(window == nullptr && comm.own.empty() && comm.of_peer.empty(), "nothing is registered");
+  self.sync();
+}
+
+/// The group still works.
+void check_usable(Rank& self, Comm& comm) {
+  Mapped memory(kUnit);
+  fill(memory.data(), memory.size(), self.rank());
+  void* window = comm.open(memory.data(), memory.size());
+  check_filled(comm.peer(window, 2), kUnit, 2);
+  self.sync();
+  expect(comm.close(window), WEFT_OK);
+}
+
+TEST(SymwinFaults, WrongArgumentsAreRefusedWithoutAskingAnybody) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Mapped memory(kUnit);
+    void* window = nullptr;
+    expect(comm.enter(memory.data(), 0, &window), WEFT_E_PARA, {"size is 0"});
+    expect(comm.enter(memory.data(), kUnit, &window, 0), WEFT_E_PARA, {"flag 0", "pass 1"});
+    expect(comm.enter(memory.data(), kUnit, &window, 2), WEFT_E_PARA, {"flag 2"});
+    check(comm.exchanges == 0 && window == nullptr, "nobody is asked");
+  });
+}
+
+TEST(SymwinFaults, MemoryThatIsNotMappedIsRefusedOnAllRanks) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Mapped good(kUnit);
+    const bool bad = self.rank() == 1;
+    Reserved reserved(kUnit);
+    std::vector<unsigned char> plain(64);
+    void* allocated = nullptr;
+    ok(aclrtMalloc(&allocated, kUnit, ACL_MEM_MALLOC_HUGE_FIRST));
+    for (void* address : std::initializer_list<void*>{plain.data(), allocated, reserved.base()}) {
+      rank_1_fails(self, comm, bad ? address : good.data(), 64, WEFT_E_PARA,
+                   "no physical memory is mapped");
+    }
+    rank_1_fails(self, comm, good.data(), kUnit + (bad ? 1 : 0), WEFT_E_PARA,
+                 "beyond the mapped memory");
+    rank_1_fails(self, comm, good.data(), bad ? UINT64_MAX : 1, WEFT_E_PARA,
+                 "beyond the end of all memory");
+    ok(aclrtFree(allocated));
+    check(comm.exchanges == 5, "one exchange for each");
+    check_usable(self, comm);
+  });
+}
+
+TEST(SymwinFaults, DifferentSizesAreRefusedOnAllRanks) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    {
+      Mapped memory(self.rank() == 2 ? 2 * kUnit : kUnit);
+      void* window = nullptr;
+      expect(comm.enter(memory.data(), kUnit, &window), WEFT_E_INTERNAL,
+             {"rank 0 has 2097152", "rank 2 has 4194304", "map the same size"});
+      check(comm.own.empty() && comm.of_peer.empty(), "nothing is shown");
+      self.sync();
+    }
+    check_usable(self, comm);
+  });
+}
+
+TEST(SymwinFaults, DifferentOrdersAreRefusedOnAllRanks) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Mapped first(kUnit);
+    Mapped second(kUnit);
+    void* one = comm.open(first.data(), first.size());
+    void* window = nullptr;
+    const bool odd = self.rank() == 1;
+    expect(comm.enter(odd ? first.data() : second.data(), kUnit, &window), WEFT_E_INTERNAL,
+           {"rank 1 registers memory that a window of it covers already, and rank 0 does not"});
+    self.sync();
+    if (odd) expect(comm.close(one), WEFT_OK);
+    expect(comm.enter(second.data(), kUnit, &window), WEFT_E_INTERNAL,
+           {"rank 0 has 2097152 as the offset", "rank 1 has 0", "same order"});
+    self.sync();
+    if (!odd) expect(comm.close(one), WEFT_OK);
+    check(window == nullptr && comm.own.empty() && comm.of_peer.empty(), "nothing is left");
+    check_usable(self, comm);
+  });
+}
+
+TEST(SymwinFaults, SlotsMustFitTheDeviceAndItsUnit) {
+  Board board;
+  run_both([&](Rank& self) {
+    Mapped memory(kUnit);
+    void* window = nullptr;
+    Comm large(self, board, uint64_t{1} << 50);
+    expect(large.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"the device has"});
+    Comm odd(self, board, kUnit + 4096);
+    expect(odd.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"multiple of 2097152"});
+    Comm different(self, board, (self.rank() + 1) * kUnit);
+    expect(different.enter(memory.data(), kUnit, &window), WEFT_E_INTERNAL,
+           {"rank 0 has 2097152 bytes for windows", "rank 1 has 4194304",
+            "hcclSymWinMaxMemSizePerRank"});
+    Comm small(self, board, kUnit);
+    Mapped longer({kUnit, kUnit});
+    expect(small.enter(longer.data(), longer.size(), &window), WEFT_E_MEMORY, {"no room"});
+    expect(small.close(small.open(longer.data(), kUnit)), WEFT_OK);
+    self.sync();
+  });
+}
+
+TEST(SymwinFaults, ARankThatCannotMapUndoesTheWindowOfAll) {
+  Board board;
+  run_both([&](Rank& self) {
+    { Mapped warm(kUnit); }
+    self.sync();
+    const size_t before = free_memory();
+    self.sync();
+    Comm comm(self, board);
+    Mapped memory(kUnit);
+    if (self.rank() == 1) comm.show_peer_code = WEFT_E_OOM;
+    void* window = nullptr;
+    const int32_t code = comm.enter(memory.data(), kUnit, &window);
+    expect(code, self.rank() == 1 ? WEFT_E_OOM : WEFT_E_INTERNAL);
+    if (self.rank() == 1) check(reason() == "no peers today", "the core's own reason is kept");
+    if (self.rank() != 1) check(contains(reason(), "rank 1 cannot"), reason());
+    check(comm.exchanges == 2 && comm.own.empty() && comm.of_peer.empty(), "undone");
+    memory.free();
+    self.sync();
+    check(free_memory() == before, "no memory is held");
+    self.sync();
+    comm.show_peer_code = WEFT_OK;
+    check_usable(self, comm);
+  });
+}
+
+TEST(SymwinFaults, AFailedImportUndoesTheWindowOfAll) {
+  Board board;
+  run_ranks(3, Layout::kThreads, [&](Rank& self) {
+    Comm comm(self, board);
+    // Memory of its own process cannot be imported.
+    if (self.rank() == 1) comm.processes[0] = ~comm.processes[1];
+    Mapped memory(kUnit);
+    void* window = nullptr;
+    const int32_t code = comm.enter(memory.data(), kUnit, &window);
+    if (self.rank() == 1) {
+      expect(code, WEFT_E_RUNTIME, {"memory of a peer cannot be imported"});
+    } else {
+      expect(code, WEFT_E_INTERNAL, {"rank 1"});
+    }
+    check(comm.own.empty() && comm.of_peer.empty(), "undone");
+    self.sync();
+  });
+}
+
+TEST(SymwinFaults, WhatTheExchangeSaysIsPassedOn) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Mapped memory(kUnit);
+    void* window = nullptr;
+    for (const int32_t code : {WEFT_E_TIMEOUT, WEFT_E_REMOTE}) {
+      for (const uint32_t which : {1U, 2U}) {
+        comm.fail_exchange = comm.exchanges + which;
+        comm.exchange_code = code;
+        expect(comm.enter(memory.data(), kUnit, &window), code, {"the exchange failed"});
+        check(window == nullptr && comm.own.empty() && comm.of_peer.empty(), "undone");
+      }
+    }
+    check_usable(self, comm);
+  });
+}
+
+TEST(SymwinFaults, TheCoresRefusalOfTheOwnMemoryUndoesTheWindow) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Mapped memory(kUnit);
+    comm.show_own_code = WEFT_E_PARA;
+    void* window = nullptr;
+    expect(comm.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"not shown"});
+    expect(comm.find(memory.data(), 1).code, WEFT_E_NOT_FOUND);
+    comm.show_own_code = WEFT_OK;
+    check_usable(self, comm);
+  });
+}
+
+TEST(SymwinFaults, OtherMemoryBehindOrAroundAWindowIsRefused) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Reserved addresses(3 * kUnit);
+    const Physical a(kUnit);
+    const Physical b(kUnit);
+    a.map(addresses.base());
+    b.map(addresses.base() + kUnit);
+    void* window = comm.open(addresses.base(), 1);
+    void* none = nullptr;
+    expect(comm.enter(addresses.base(), 2 * kUnit, &none), WEFT_E_PARA, {"they overlap"});
+    ok(aclrtUnmapMem(addresses.base()));
+    const Physical c(kUnit);
+    c.map(addresses.base());
+    expect(comm.enter(addresses.base(), kUnit, &none), WEFT_E_PARA, {"deregister that window"});
+    expect(comm.close(window), WEFT_OK);
+    window = comm.open(addresses.base(), 2 * kUnit);
+    expect(comm.close(window), WEFT_OK);
+    for (const uint64_t at : {uint64_t{0}, kUnit}) ok(aclrtUnmapMem(addresses.base() + at));
+    self.sync();
+  });
+}
+
+TEST(SymwinFaults, MemoryThatTheProgramHasExportedItselfIsRefused) {
+  Board board;
+  run_ranks(3, Layout::kProcesses, [&](Rank& self) {
+    Comm comm(self, board);
+    Mapped memory(kUnit);
+    uint64_t shareable = 0;
+    if (self.rank() == 1) {
+      ok(aclrtMemExportToShareableHandle(memory.handle(), ACL_MEM_HANDLE_TYPE_NONE, 0, &shareable));
+    }
+    rank_1_fails(self, comm, memory.data(), kUnit, WEFT_E_RUNTIME, "exported the handle before");
+  });
+}
+
+TEST(SymwinFaults, WindowsInUseAreNotClosed) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Mapped memory(kUnit);
+    void* window = comm.open(memory.data(), kUnit);
+    for (bool* used : {&comm.own_used, &comm.peer_used}) {
+      *used = true;
+      expect(comm.close(window), WEFT_E_AGAIN, {"synchronise the streams", "try again"});
+      *used = false;
+      check(comm.own.size() == 1 && comm.find(memory.data(), 1).window == window, "unchanged");
+    }
+    expect(comm.close(window), WEFT_OK);
+    expect(comm.close(window), WEFT_E_NOT_FOUND, {"is no window"});
+    expect(comm.close(memory.data()), WEFT_E_NOT_FOUND);
+    expect(comm.peer_code(window, 0, 0), WEFT_E_NOT_FOUND);
+    void* next = comm.open(memory.data(), kUnit);
+    check(next != window, "handles are not used again");
+    self.sync();
+  });
+}
+
+TEST(SymwinFaults, ExplanationsNameTheNearestWindow) {
+  Board board;
+  run_both([&](Rank& self) {
+    Comm comm(self, board);
+    Mapped memory(kUnit);
+    Mapped other(kUnit);
+    const std::string outside = "outside every window of this communicator";
+    check(comm.explain(memory.data(), 8) == outside, "no window yet");
+    void* window = comm.open(memory.data(), kUnit);
+    check(comm.explain(other.data(), 8) == outside, comm.explain(other.data(), 8));
+    const std::string partly = comm.explain(memory.data() + kUnit - 1, 2);
+    check(contains(partly, "partly outside the window at 0x") &&
+              contains(partly, " of 2097152 bytes"),
+          partly);
+    char text[8];
+    symwin().explain(nullptr, nullptr, 0, text, 0);  // no room, nothing to write
+    expect(comm.close(window), WEFT_OK);
+    check(comm.explain(memory.data(), 8) == outside, "no window any more");
+    self.sync();
+  });
+}
+
+}  // namespace
+}  // namespace weft::test
