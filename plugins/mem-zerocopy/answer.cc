@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the other ranks' questions do here.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "book.hpp"
+#include "question.hpp"
+
+namespace weft::zerocopy {
+namespace {
+
+/// Ends the use of blocks that are no longer in the book, then unmaps them. Lets the lock go.
+void retire(Book& book, Lock& lock, uint64_t process, Removed removed) {
+  if (removed.empty()) return;
+  for (const auto& [token, block] : removed) book.hide_peers(process, {token, block.bytes});
+  wait_unused(book, lock, process);
+}
+
+void map_block(Book& book, Lock& lock, const Member& member, const RemoteRange& range,
+               const Question& question) {
+  const Span& span = question.block;
+  const auto known = [&] {
+    const Shadow* shadow = book.imports.find(range);
+    if (shadow == nullptr) return false;
+    const auto block = shadow->blocks.find(span.base);
+    return block != shadow->blocks.end() && block->second.bytes == span.bytes &&
+           block->second.memory->shareable() == question.shareable;
+  };
+  if (known()) return;  // asked through another rank of this process
+  retire(book, lock, range.process, book.imports.take_block(range, span));
+  Shadow& shadow = book.imports.open(range);
+  if (shadow.blocks.contains(span.base)) return;  // another answer came first
+  try {
+    ImportedBlock block{
+        span.bytes, std::make_unique<Import>(shadow.room, span.base - range.span.base, span.bytes,
+                                             question.shareable, member.group.device)};
+    const auto added = shadow.blocks.emplace(span.base, std::move(block)).first;
+    book.show_peers(range.process, span, added->second.memory->address());
+  } catch (...) {
+    book.imports.take_block(range, span);
+    throw;
+  }
+}
+
+bool well_formed(const Question& question) {
+  const bool with_block = question.verb == Verb::kMap || question.verb == Verb::kUnmap;
+  return question.range.bytes != 0 && question.range.end() > question.range.base &&
+         question.range.end() <= WEFT_TOKEN_LIMIT &&
+         (!with_block || (question.block.bytes != 0 && question.range.contains(question.block)));
+}
+
+}  // namespace
+
+void answer(Member& member, uint32_t peer, const void* bytes, uint64_t length) {
+  Question question{};
+  const bool whole = length == sizeof question;
+  if (whole) std::memcpy(&question, bytes, sizeof question);
+  if (whole && question.verb == Verb::kAreYouThere) return;
+  if (!whole || !well_formed(question)) {
+    throw Fault{WEFT_E_INTERNAL, fmt::format("rank {} asked what this version of the zero-copy "
+                                             "plugin does not know; use one version on all ranks",
+                                             peer)};
+  }
+  const uint64_t process = member.group.processes[peer];
+  if (process == member.process()) return;  // its addresses are good here as they are
+  const RemoteRange range{process, question.range, question.flags, question.serial};
+  Book& book = member.book;
+  Lock lock(book.mutex);
+  switch (question.verb) {
+    case Verb::kReserve:
+      retire(book, lock, process, book.imports.take_stale(range));
+      book.imports.open(range).set = true;
+      break;
+    case Verb::kRelease:
+      retire(book, lock, process, book.imports.take_range(range));
+      break;
+    case Verb::kMap:
+      retire(book, lock, process, book.imports.take_stale(range));
+      map_block(book, lock, member, range, question);
+      break;
+    case Verb::kUnmap:
+      retire(book, lock, process, book.imports.take_block(range, question.block));
+      break;
+    default:
+      throw Fault{WEFT_E_INTERNAL, fmt::format("rank {} asked an unknown question {}", peer,
+                                               static_cast<uint32_t>(question.verb))};
+  }
+}
+
+}  // namespace weft::zerocopy
