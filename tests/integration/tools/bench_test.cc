@@ -152,8 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::tuple("symwin", "window", true), std::tuple("zerocopy", "range", false),
                     std::tuple("zerocopy", "range", true), std::tuple("malloc", "staged", false),
                     std::tuple("malloc", "local", true)),
-    [](const auto& info) {
-      return std::get<0>(info.param) + (std::get<2>(info.param) ? "_threads" : "_processes");
+    [](const auto& each) {
+      return std::get<0>(each.param) + (std::get<2>(each.param) ? "_threads" : "_processes");
     });
 
 TEST(Bench, AnyRankCanBeTheRoot) {
