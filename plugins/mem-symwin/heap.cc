@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "fault.hpp"
+#include "weft/memory.h"
 
 namespace weft::symwin {
 namespace {
@@ -43,7 +44,8 @@ uint64_t device_unit() {
 uint64_t slot_bytes(uint64_t configured) {
   const uint64_t memory = device_bytes();
   const uint64_t unit = device_unit();
-  const uint64_t slot = configured != 0 ? configured : std::min(kDefaultSlot, memory / unit * unit);
+  const uint64_t slot =
+      configured != WEFT_NOT_CONFIGURED ? configured : std::min(kDefaultSlot, memory / unit * unit);
   if (slot > memory) {
     throw Fault(WEFT_E_PARA,
                 fmt::format("hcclSymWinMaxMemSizePerRank gives windows {} bytes on every rank, and "

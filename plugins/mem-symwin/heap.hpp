@@ -10,8 +10,8 @@
 
 namespace weft::symwin {
 
-/// Bytes of a slot: as configured, or else 16 GiB or the whole memory of the current device,
-/// whichever is less. Throws Fault: WEFT_E_PARA for a bad configuration.
+/// Bytes of a slot: as configured, or else (WEFT_NOT_CONFIGURED) 16 GiB or the whole memory of the
+/// current device, whichever is less. Throws Fault: WEFT_E_PARA for a bad configuration.
 uint64_t slot_bytes(uint64_t configured);
 
 /// Reserved addresses of `ranks` slots. Nothing may be mapped there when it ends.

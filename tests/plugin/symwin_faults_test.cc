@@ -126,6 +126,8 @@ TEST(SymwinFaults, SlotsMustFitTheDeviceAndItsUnit) {
     void* window = nullptr;
     Comm large(self, board, uint64_t{1} << 50);
     expect(large.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"the device has"});
+    Comm none(self, board, 0);
+    expect(none.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"0 bytes", "multiple of"});
     Comm odd(self, board, kUnit + 4096);
     expect(odd.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"multiple of 2097152"});
     Comm different(self, board, (self.rank() + 1) * kUnit);

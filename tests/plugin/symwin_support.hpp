@@ -41,7 +41,7 @@ class Board {
 /// One rank of a communicator, and the plugin's member for it. Collective to make.
 class Comm {
  public:
-  Comm(Rank& self, Board& board, uint64_t window_bytes = 0);
+  Comm(Rank& self, Board& board, uint64_t window_bytes = WEFT_NOT_CONFIGURED);
   ~Comm();
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
