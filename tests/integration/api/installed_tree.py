@@ -97,6 +97,15 @@ def run_examples(threads, processes, folder, env, cases):
             fail(f"{processes.name} left its file behind")
 
 
+def run_memory_examples(programs, env):
+    for program in programs:
+        for ranks in (1, 2, 5):
+            text = run([program, ranks], env)
+            wanted = sorted(f"rank {rank} of {ranks}: 0 wrong" for rank in range(ranks))
+            if sorted(text.splitlines()) != wanted:
+                fail(f"{program.name} of {ranks} ranks wrote\n{text}")
+
+
 def run_tools(env):
     plugins = run(["weft", "plugins"], env)
     for name in ("mesh", "ring", "hccs-sdma"):
@@ -128,6 +137,8 @@ def main():
         cases = [(ranks, COUNTS[index % len(COUNTS)]) for index, ranks in enumerate(RANKS)]
         run_examples(*plain, folder, env, cases + [(4, count) for count in COUNTS] + [(2, LONG)])
         run_examples(*strict, folder, env, [(3, 1000)])
+        memory = [arguments.examples / name for name in ("symmetric_window.cc", "zero_copy.cc")]
+        run_memory_examples([compile_example(each, folder, env, True) for each in memory], env)
         run_tools(env)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
