@@ -2,6 +2,9 @@
 // The services that a plugin is given (P6): log lines, and the reason of a failure.
 #include "weft/host.h"
 
+#include <map>
+#include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,10 +44,53 @@ void keep_failure(const char* text, uint64_t length) noexcept {
   }
 }
 
+/// What plugins remember for each other. Leaked: they may outlive static destructors.
+struct Memo {
+  std::mutex mutex;
+  std::map<std::pair<std::string, uint64_t>, uint64_t, std::less<>> numbers;
+};
+
+Memo& memo() {
+  static auto* instance = new Memo;
+  return *instance;
+}
+
+int32_t remember(const char* table, uint64_t key, uint64_t value) noexcept {
+  try {
+    const std::lock_guard lock(memo().mutex);
+    memo().numbers[{table, key}] = value;
+    return WEFT_OK;
+  } catch (const std::bad_alloc&) {
+    return WEFT_E_OOM;
+  }
+}
+
+int32_t recall(const char* table, uint64_t key, uint64_t* value) noexcept {
+  try {
+    const std::lock_guard lock(memo().mutex);
+    const auto found = memo().numbers.find(std::pair<std::string, uint64_t>(table, key));
+    if (found == memo().numbers.end()) return WEFT_E_NOT_FOUND;
+    *value = found->second;
+    return WEFT_OK;
+  } catch (const std::bad_alloc&) {
+    return WEFT_E_OOM;
+  }
+}
+
+void forget(const char* table, uint64_t key) noexcept {
+  try {
+    const std::lock_guard lock(memo().mutex);
+    memo().numbers.erase(std::pair<std::string, uint64_t>(table, key));
+  } catch (const std::bad_alloc&) {
+    return;  // it stays: a number too much is no harm
+  }
+}
+
 }  // namespace
 
 const weft_host& host() noexcept {
-  static constexpr weft_host kHost{WEFT_HEAD(weft_host), &write_log, &keep_failure};
+  static constexpr weft_host kHost{WEFT_HEAD(weft_host), &write_log, &keep_failure,
+                                   &remember,            &recall,    &forget};
   return kHost;
 }
 

@@ -10,6 +10,8 @@
 namespace weft::symwin {
 namespace {
 
+constexpr const char* kTable = "shareable";  // shared with other plugins
+
 /// A program may free its handle and go on with the mapping, so either shows that it lives.
 bool lives(aclrtDrvMemHandle handle, uint64_t address) {
   aclrtPhysicalMemProp prop{};
@@ -24,32 +26,33 @@ bool lives(aclrtDrvMemHandle handle, uint64_t address) {
 
 }  // namespace
 
-uint64_t Exports::share(const Piece& piece) {
+uint64_t Exports::share(const weft_host& host, const Piece& piece) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = entries_.find(piece.handle); known != entries_.end()) {
-    known->second.address = piece.address;
-    return known->second.shareable;
-  }
-  if (entries_.size() >= limit_) prune();
-  Entry& entry = entries_[piece.handle];
-  entry.address = piece.address;
-  // Not restricted to processes: the ranks have proved to each other who they are, and only they
-  // are told the handle.
+  const auto key = reinterpret_cast<uint64_t>(piece.handle);
+  uint64_t shareable = 0;
+  // A handle may be given to other memory later, so what is remembered counts only if the runtime
+  // refuses. Not restricted to processes: the ranks have proved to each other who they are, and
+  // only they are told.
   const aclError error =
       aclrtMemExportToShareableHandleV2(piece.handle, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION,
-                                        ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &entry.shareable);
-  if (error != ACL_SUCCESS) {
-    entries_.erase(piece.handle);
+                                        ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &shareable);
+  if (error != ACL_SUCCESS && host.recall(kTable, key, &shareable) != WEFT_OK) {
     throw acl_fault(error, fmt::format("the memory at {:#x} cannot be shared with other processes",
                                        piece.address));
   }
-  return entry.shareable;
+  if (addresses_.size() >= limit_) prune(host);
+  addresses_[piece.handle] = piece.address;
+  demand(host.remember(kTable, key, shareable), "remember a shareable handle");
+  return shareable;
 }
 
-void Exports::prune() {
-  std::erase_if(entries_,
-                [](const auto& entry) { return !lives(entry.first, entry.second.address); });
-  limit_ = std::max<size_t>(64, 2 * entries_.size());
+void Exports::prune(const weft_host& host) {
+  std::erase_if(addresses_, [&](const auto& entry) {
+    if (lives(entry.first, entry.second)) return false;
+    host.forget(kTable, reinterpret_cast<uint64_t>(entry.first));
+    return true;
+  });
+  limit_ = std::max<size_t>(64, 2 * addresses_.size());
 }
 
 }  // namespace weft::symwin

@@ -33,7 +33,7 @@ int32_t guarded(const Context& context, const Body& body) noexcept {
 }
 
 int32_t open(const weft_host* host, void** context) {
-  if (host->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(host, weft_host, fail)) {
+  if (host->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(host, weft_host, forget)) {
     return WEFT_E_NOT_SUPPORT;
   }
   auto* made = new (std::nothrow) Context;

@@ -116,8 +116,9 @@ Offer Attempt::describe(uint64_t address) const {
   offer.head.start = address - area_->own.base();
   if (!fresh_) return offer;
   for (const Piece& piece : area_->own.pieces()) {
-    offer.pieces.push_back({piece.bytes, reinterpret_cast<uint64_t>(piece.handle),
-                            alone ? 0 : member_.context.exports.share(piece)});
+    offer.pieces.push_back(
+        {piece.bytes, reinterpret_cast<uint64_t>(piece.handle),
+         alone ? 0 : member_.context.exports.share(*member_.context.host, piece)});
   }
   return offer;
 }

@@ -47,7 +47,8 @@ Question enter(Member& member, const Span& span, void* handle) {
                                          span.bytes, span.base, other->second.bytes, other->first)};
   }
   check_mapping(span, handle);
-  const uint64_t shareable = member.has_other_processes() ? book.exports.share(handle) : 0;
+  const uint64_t shareable =
+      member.has_other_processes() ? book.exports.share(book.host, handle) : 0;
   Block block;
   block.bytes = span.bytes;
   block.member = &member;

@@ -34,7 +34,7 @@ Member& as_member(void* raw) { return *static_cast<Member*>(raw); }
 uint64_t number(const void* address) { return reinterpret_cast<uint64_t>(address); }
 
 int32_t open(const weft_host* host, void** context) {
-  if (host->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(host, weft_host, fail)) {
+  if (host->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(host, weft_host, forget)) {
     return WEFT_E_NOT_SUPPORT;
   }
   // Lives as long as the process, like the plugin.

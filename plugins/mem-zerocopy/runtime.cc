@@ -14,6 +14,8 @@ namespace {
 // Mappings and reservations begin at multiples of this.
 constexpr uint64_t kUnit = 2U << 20;
 
+constexpr const char* kTable = "shareable";  // shared with other plugins
+
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
 /// The newest text comes first; older ones are not about this.
@@ -55,24 +57,29 @@ Import::~Import() {
   aclrtFreePhysical(handle_);
 }
 
-uint64_t Exports::share(void* handle) {
+uint64_t Exports::share(const weft_host& host, void* handle) {
   // A number of a freed handle may come again, so what is remembered counts only if the runtime
   // refuses. Peers need no process ids to prove themselves: the number is a secret of the group.
+  const auto key = reinterpret_cast<uint64_t>(handle);
   uint64_t shareable = 0;
   const aclError error = aclrtMemExportToShareableHandle(
       handle, ACL_MEM_HANDLE_TYPE_NONE, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION, &shareable);
-  const auto known = known_.find(handle);
-  if (error != ACL_SUCCESS && known != known_.end()) return known->second;
+  if (error != ACL_SUCCESS && host.recall(kTable, key, &shareable) == WEFT_OK) return shareable;
   demand(error, fmt::format("exporting the physical memory of handle {}", handle));
-  if (known_.size() >= limit_) forget_dead();
-  known_[handle] = shareable;
+  if (known_.size() >= limit_) forget_dead(host);
+  known_.insert(handle);
+  if (const int32_t code = host.remember(kTable, key, shareable); code != WEFT_OK) {
+    throw Fault{code, "no memory to remember a shareable handle"};
+  }
   return shareable;
 }
 
-void Exports::forget_dead() {
-  std::erase_if(known_, [](const auto& entry) {
+void Exports::forget_dead(const weft_host& host) {
+  std::erase_if(known_, [&](void* handle) {
     aclrtPhysicalMemProp prop{};
-    return aclrtMemGetAllocationPropertiesFromHandle(entry.first, &prop) != ACL_SUCCESS;
+    if (aclrtMemGetAllocationPropertiesFromHandle(handle, &prop) == ACL_SUCCESS) return false;
+    host.forget(kTable, reinterpret_cast<uint64_t>(handle));
+    return true;
   });
   limit_ = 2 * known_.size() + 64;
 }

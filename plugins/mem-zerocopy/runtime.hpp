@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "span.hpp"
+#include "weft/host.h"
 
 namespace weft::zerocopy {
 
@@ -50,16 +51,16 @@ class Import {
   void* handle_ = nullptr;
 };
 
-/// Shareable handles of this process's memory: the runtime exports a handle once only. Remembers
-/// numbers; keeps no memory alive.
+/// Shareable handles of this process's memory: the runtime exports a handle once only, so the core
+/// remembers them for all plugins. Keeps no memory alive.
 class Exports {
  public:
-  uint64_t share(void* handle);
+  uint64_t share(const weft_host& host, void* handle);
 
  private:
-  void forget_dead();
+  void forget_dead(const weft_host& host);
 
-  std::map<void*, uint64_t> known_;
+  std::set<void*> known_;
   size_t limit_ = 64;  // look for dead handles when there are more
 };
 

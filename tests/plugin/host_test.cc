@@ -44,6 +44,25 @@ TEST(Host, TakesTextByLengthAndNoTextAtAll) {
   EXPECT_EQ(take_failure(), "");
 }
 
+TEST(Host, RemembersNumbersByTableAndKey) {
+  uint64_t value = 0;
+  EXPECT_EQ(host().recall("a", 1, &value), WEFT_E_NOT_FOUND);
+  EXPECT_EQ(host().remember("a", 1, 11), WEFT_OK);
+  EXPECT_EQ(host().remember("b", 1, 12), WEFT_OK);
+  EXPECT_EQ(host().remember("a", 2, 13), WEFT_OK);
+  EXPECT_EQ(host().recall("a", 1, &value), WEFT_OK);
+  EXPECT_EQ(value, 11u);
+  EXPECT_EQ(host().remember("a", 1, 14), WEFT_OK);
+  EXPECT_EQ(host().recall("a", 1, &value), WEFT_OK);
+  EXPECT_EQ(value, 14u);
+  host().forget("a", 1);
+  host().forget("a", 1);
+  EXPECT_EQ(host().recall("a", 1, &value), WEFT_E_NOT_FOUND);
+  EXPECT_EQ(host().recall("b", 1, &value), WEFT_OK);
+  host().forget("b", 1);
+  host().forget("a", 2);
+}
+
 TEST(Host, LogsTheLinesThatTheLevelLetsThrough) {
   testing::internal::CaptureStderr();
   for (const int32_t level : {WEFT_LOG_DEBUG, WEFT_LOG_WARN, WEFT_LOG_ERROR}) {

@@ -15,17 +15,6 @@
 namespace weft::test {
 namespace {
 
-thread_local std::string reason;
-std::atomic<size_t> lines{0};
-
-weft_host make_host() {
-  weft_host host{};
-  host.head = WEFT_HEAD(weft_host);
-  host.log = [](int32_t, const char*, uint64_t) { ++lines; };
-  host.fail = [](const char* text, uint64_t length) { reason.assign(text, length); };
-  return host;
-}
-
 void copy_text(char* room, size_t size, const std::string& text) {
   room[text.copy(room, size - 1)] = '\0';
 }
@@ -35,21 +24,18 @@ Group& as_group(void* self) { return *static_cast<Group*>(self); }
 }  // namespace
 
 MemoryPlugin& memory_plugin(const char* file) {
-  static const weft_host host = make_host();
   static MemoryPlugin plugin = [&] {
     const std::string path = std::string(std::getenv("WEFT_HOME")) + "/lib64/weft/plugins/" + file;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     check(library != nullptr, library == nullptr ? dlerror() : "");
     const auto describe = reinterpret_cast<weft_plugin_fn>(dlsym(library, WEFT_PLUGIN_SYMBOL));
     MemoryPlugin made{static_cast<const weft_memory*>(describe()->table), nullptr};
-    check(made.table->open(&host, &made.context) == WEFT_OK, "open");
+    check(made.table->open(&fake_host(), &made.context) == WEFT_OK, "open");
     return made;
   }();
   return plugin;
 }
 
-std::string last_reason() { return reason; }
-size_t log_lines() { return lines; }
 
 Net* Net::create(uint32_t count) {
   void* memory =
@@ -125,7 +111,7 @@ void Group::fill() {
   table_.show_own = [](void* self, uint64_t address, uint64_t bytes, uint64_t token) -> int32_t {
     Group& group = as_group(self);
     if (group.shows_until_fault > 0 && --group.shows_until_fault == 0) {
-      reason = "an ordered fault of show_own";
+      last_reason() = "an ordered fault of show_own";
       return WEFT_E_OOM;
     }
     return group.show(group.own_, address, bytes, token);
@@ -137,7 +123,7 @@ void Group::fill() {
                         uint64_t address) -> int32_t {
     Group& group = as_group(self);
     if (group.peer_shows_until_fault > 0 && --group.peer_shows_until_fault == 0) {
-      reason = "an ordered fault of show_peer";
+      last_reason() = "an ordered fault of show_peer";
       return WEFT_E_OOM;
     }
     return group.show(group.peers_.at(peer), token, bytes, address);
@@ -180,7 +166,7 @@ int32_t Group::all_gather(const void* mine, uint64_t length, weft_gathered each,
   }
   net_.unlock();
   if (!complete) {
-    reason = "some rank is missing";
+    last_reason() = "some rank is missing";
     return WEFT_E_TIMEOUT;
   }
   for (uint32_t r = 0; r < table_.ranks; ++r) each(arg, r, parts[r].data(), parts[r].size());
@@ -205,7 +191,7 @@ int32_t Group::ask(const void* question, uint64_t length) {
     const int32_t answer = answered ? box.code : in_time ? WEFT_E_REMOTE : WEFT_E_TIMEOUT;
     if (answer != WEFT_OK && code == WEFT_OK) {
       code = answer;
-      reason = "rank " + std::to_string(r) + ": " + (answered ? box.reason : "it has left");
+      last_reason() = "rank " + std::to_string(r) + ": " + (answered ? box.reason : "it has left");
     }
     box.state = Net::Box::kEmpty;
     net_.changed();
@@ -232,11 +218,11 @@ void Group::serve() {
     Net::Box& box = net_.boxes_[peer][table_.rank];
     const std::string question(reinterpret_cast<char*>(box.bytes), box.length);
     net_.unlock();
-    reason.clear();
+    last_reason().clear();
     const int32_t code = plugin_.table->answer(member_, peer, question.data(), question.size());
     net_.lock();
     box.code = code;
-    copy_text(box.reason, sizeof box.reason, reason);
+    copy_text(box.reason, sizeof box.reason, last_reason());
     box.state = Net::Box::kAnswered;
     net_.changed();
   }

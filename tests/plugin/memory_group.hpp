@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "fake_host.hpp"
 #include "weft/memory.h"
 
 namespace weft::test {
@@ -24,10 +25,6 @@ struct MemoryPlugin {
   void* context;
 };
 MemoryPlugin& memory_plugin(const char* file);
-
-/// The reason given last on this thread; log lines of the process.
-std::string last_reason();
-size_t log_lines();
 
 /// What the ranks of one communicator share. In memory of all processes.
 class Net {

@@ -7,15 +7,11 @@
 
 #include <cstring>
 
+#include "fake_host.hpp"
 #include "shared.hpp"
 
 namespace weft::test {
 namespace {
-
-thread_local std::string last_reason;
-
-void keep_reason(const char* text, uint64_t length) { last_reason.assign(text, length); }
-void ignore_line(int32_t, const char*, uint64_t) {}
 
 struct Plugin {
   const weft_memory* table = nullptr;
@@ -23,13 +19,12 @@ struct Plugin {
 };
 
 Plugin load() {
-  static const weft_host host = {WEFT_HEAD(weft_host), ignore_line, keep_reason};
   void* file = dlopen(WEFT_TEST_SYMWIN, RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) throw std::runtime_error(dlerror());
   const auto describe = reinterpret_cast<weft_plugin_fn>(dlsym(file, WEFT_PLUGIN_SYMBOL));
   Plugin plugin;
   plugin.table = static_cast<const weft_memory*>(describe()->table);
-  check(plugin.table->open(&host, &plugin.context) == WEFT_OK, "the plugin opens");
+  check(plugin.table->open(&fake_host(), &plugin.context) == WEFT_OK, "the plugin opens");
   return plugin;
 }
 
@@ -39,7 +34,7 @@ const Plugin& plugin() {
 }
 
 int32_t say(int32_t code, const std::string& text) {
-  if (code != WEFT_OK) last_reason = text;
+  if (code != WEFT_OK) last_reason() = text;
   return code;
 }
 
@@ -189,15 +184,15 @@ std::string Comm::explain(const void* address, uint64_t bytes) {
   return text;
 }
 
-const std::string& reason() { return last_reason; }
+const std::string& reason() { return last_reason(); }
 
 void expect(int32_t code, int32_t wanted, std::initializer_list<std::string> parts,
             const std::source_location& where) {
   check(code == wanted,
-        "returned " + std::to_string(code) + ", not " + std::to_string(wanted) + ": " + last_reason,
+        "returned " + std::to_string(code) + ", not " + std::to_string(wanted) + ": " + last_reason(),
         where);
   for (const std::string& part : parts) {
-    check(contains(last_reason, part), "no \"" + part + "\" in: " + last_reason, where);
+    check(contains(last_reason(), part), "no \"" + part + "\" in: " + last_reason(), where);
   }
 }
 

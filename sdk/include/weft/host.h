@@ -19,6 +19,12 @@ typedef struct weft_host {
   /* Keeps the reason of a failure that the caller is about to return as a code; shown to the user
    * with the core's own context in front. Kept for the calling thread; borrowed for the call. */
   void (*fail)(const char* text, uint64_t length);
+  /* Numbers that all plugins of the process share, because the runtime gives each out once only:
+   * such as "shareable", the shareable handles of physical memory. `recall` is WEFT_E_NOT_FOUND if
+   * nothing is remembered. Any thread; take a lock. `table` is borrowed for the call. */
+  int32_t (*remember)(const char* table, uint64_t key, uint64_t value);
+  int32_t (*recall)(const char* table, uint64_t key, uint64_t* value);
+  void (*forget)(const char* table, uint64_t key);
 } weft_host;
 
 #ifdef __cplusplus

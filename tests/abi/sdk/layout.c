@@ -40,6 +40,9 @@ static void print_abi(void) {
   MEMBER(weft_host, head);
   MEMBER(weft_host, log);
   MEMBER(weft_host, fail);
+  MEMBER(weft_host, remember);
+  MEMBER(weft_host, recall);
+  MEMBER(weft_host, forget);
 }
 
 static void print_schedules(void) {

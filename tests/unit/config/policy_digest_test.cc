@@ -57,6 +57,9 @@ TEST(PolicyDigest, DiffersForEveryOtherMeaning) {
   }
   EXPECT_NE(digest(kRule + "[transport]\nengine = \"tasks\"\n"), expected);
   EXPECT_NE(digest(kRule + "[transport]\nuse = \"ucx\"\n"), expected);
+  EXPECT_NE(digest(kRule + "[memory]\norder = [\"heap\"]\n"), expected);
+  EXPECT_NE(digest(kRule + "[memory]\norder = [\"heap\", \"symwin\"]\n"),
+            digest(kRule + "[memory]\norder = [\"symwin\", \"heap\"]\n"));
 }
 
 }  // namespace

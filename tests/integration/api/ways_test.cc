@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of every buffer: found in the order of the policy, each on its own, told and counted, and
+// never seen in the result.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "cases.hpp"
+#include "policy_file.hpp"
+#include "vmm.hpp"
+#include "weft/comm.h"
+
+namespace weft::test {
+namespace {
+
+constexpr uint64_t kCount = 1003;  // int32 elements of a block
+
+weft_call_info info_of(HcclComm comm) {
+  weft_call_info info{};
+  info.head = WEFT_HEAD(weft_call_info);
+  ok(weft_comm_last_call(comm, &info));
+  return info;
+}
+
+void expect_way(uint32_t taken, uint32_t wanted, const char* why) {
+  check(taken == wanted, std::string(weft_way_name(taken)) + " instead of " +
+                             weft_way_name(wanted) + ", why: " + why);
+}
+
+/// Memory in a window, and in an active range of its own.
+class Known {
+ public:
+  Known(HcclComm comm, size_t bytes, bool window, bool range)
+      : comm_(comm), memory_(bytes), range_(range) {
+    if (window) ok(HcclCommSymWinRegister(comm, memory_.data(), memory_.size(), &window_, 1));
+    if (!range) return;
+    ok(HcclCommSetMemoryRange(comm, memory_.data(), memory_.size(), 0, 0));
+    ok(HcclCommActivateCommMemory(comm, memory_.data(), memory_.size(), 0, memory_.handle(), 0));
+  }
+  /// No call uses the memory any more. Collective, since peers are asked.
+  void close(Rank& self) {
+    if (window_ != nullptr) ok(HcclCommSymWinDeregister(window_));
+    if (range_) {
+      ok(HcclCommDeactivateCommMemory(comm_, memory_.data()));
+      ok(HcclCommUnsetMemoryRange(comm_, memory_.data()));
+    }
+    self.sync();
+  }
+  void* at(size_t bytes) const { return memory_.data() + bytes; }
+
+ private:
+  HcclComm comm_;
+  Mapped memory_;
+  const bool range_;
+  HcclCommSymWindow window_ = nullptr;
+};
+
+int32_t value(uint32_t rank, uint64_t i) { return static_cast<int32_t>(rank * 100003 + i * 7); }
+
+void fill(void* at, uint32_t rank) {
+  std::vector<int32_t> data(kCount);
+  for (uint64_t i = 0; i < kCount; ++i) data[i] = value(rank, i);
+  std::memcpy(at, data.data(), kCount * 4);
+}
+
+/// An all-gather, checked. Memory of the host runtime can be read by the CPU.
+void gather(Rank& self, HcclComm comm, void* in, void* out) {
+  const Stream stream;
+  fill(in, self.rank());
+  std::memset(out, 0x5a, kCount * 4 * self.ranks());
+  ok(HcclAllGather(in, out, kCount, HCCL_DATA_TYPE_INT32, comm, stream));
+  stream.synchronize();
+  const auto* all = static_cast<const int32_t*>(out);
+  for (uint32_t r = 0; r < self.ranks(); ++r) {
+    for (uint64_t i = 0; i < kCount; ++i) {
+      check(all[r * kCount + i] == value(r, i),
+            "element " + std::to_string(i) + " of block " + std::to_string(r) + " is wrong");
+    }
+  }
+}
+
+class Order : public testing::TestWithParam<Layout> {};
+
+TEST_P(Order, WindowsComeFirstThenRangesThenTheHeap) {
+  const auto body = [](Rank& self) {
+    HcclComm comm = self.join();
+    Known both(comm, kPhysicalUnit, true, true);
+    Known range(comm, kPhysicalUnit, false, true);
+    Arena heap(Memory::kDevice, 4 * kCount);
+    Arena more(Memory::kDevice, 4 * kCount * self.ranks());
+    gather(self, comm, both.at(0), both.at(1 << 16));
+    expect_way(info_of(comm).in_way, WEFT_WAY_WINDOW, info_of(comm).in_why);
+    check(info_of(comm).out_why[0] == '\0', info_of(comm).out_why);
+    gather(self, comm, range.at(64), range.at(1 << 16));
+    expect_way(info_of(comm).out_way, WEFT_WAY_RANGE, info_of(comm).out_why);
+    check(contains(info_of(comm).out_why, "symwin: "), info_of(comm).out_why);
+    gather(self, comm, heap.lend(kCount * 4), more.lend(4 * kCount * self.ranks()));
+    expect_way(info_of(comm).in_way, WEFT_WAY_HEAP, info_of(comm).in_why);
+    check(contains(info_of(comm).in_why, "zerocopy: "), info_of(comm).in_why);
+    both.close(self);
+    range.close(self);
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(3, GetParam(), body);
+}
+
+TEST_P(Order, EveryBufferOfEveryRankGoesItsOwnWay) {
+  const auto body = [](Rank& self) {
+    HcclComm comm = self.join();
+    Known window(comm, kPhysicalUnit, true, false);
+    Known range(comm, kPhysicalUnit, false, true);
+    Arena heap(Memory::kDevice, 4 * kCount);
+    Arena more(Memory::kDevice, 4 * kCount * self.ranks());
+    std::vector<int32_t> plain(kCount * self.ranks());
+    void* outs[] = {window.at(1 << 16), range.at(1 << 16), more.lend(kCount * 4 * self.ranks()),
+                    plain.data()};
+    void* ins[] = {window.at(4), range.at(12), heap.lend(kCount * 4), plain.data()};
+    for (uint32_t round = 0; round < 4; ++round) {
+      for (uint32_t shift = 0; shift < 4; ++shift) {
+        void* in = ins[(self.rank() + round) % 4];
+        void* out = outs[(self.rank() + shift) % 4];
+        if (in == plain.data() && out == plain.data()) in = ins[2];
+        gather(self, comm, in, out);
+      }
+    }
+    weft_comm_counters counters{};
+    counters.head = WEFT_HEAD(weft_comm_counters);
+    ok(weft_comm_get_counters(comm, &counters));
+    uint64_t calls = 0;
+    for (const uint64_t each : counters.calls_by_way) calls += each;
+    check(calls == 16, "counted " + std::to_string(calls));
+    check(counters.calls_by_way[WEFT_WAY_WINDOW] == 1, "calls that used windows only");
+    window.close(self);
+    range.close(self);
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(4, GetParam(), body);
+}
+
+TEST_P(Order, ThePolicyTurnsItAround) {
+  const PolicyFile policy(policy_text({}, "[memory]\norder = [\"zerocopy\", \"symwin\"]\n"));
+  const auto body = [](Rank& self) {
+    HcclComm comm = self.join();
+    Known both(comm, kPhysicalUnit, true, true);
+    gather(self, comm, both.at(0), both.at(1 << 16));
+    expect_way(info_of(comm).in_way, WEFT_WAY_RANGE, info_of(comm).in_why);
+    Arena heap(Memory::kDevice, 8 * kCount * self.ranks());
+    gather(self, comm, heap.lend(kCount * 4), both.at(1 << 16));
+    check(info_of(comm).in_way >= WEFT_WAY_LOCAL, "the heap is not in the order");
+    both.close(self);
+    ok(HcclCommDestroy(comm));
+  };
+  GroupOptions options;
+  options.environment = policy.environment();
+  run_ranks(2, GetParam(), body, options);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Order,
+                         testing::Values(Layout::kThreads, Layout::kProcesses, Layout::kPairs),
+                         [](const auto& each) { return layout_name(each.param); });
+
+TEST(Ways, APluginThatIsNotInTheOrderIsNotThere) {
+  const PolicyFile policy(policy_text({}, "[memory]\norder = [\"heap\"]\n"));
+  const auto body = [](Rank& self) {
+    HcclComm comm = self.join();
+    const Mapped memory(kPhysicalUnit);
+    HcclCommSymWindow window = nullptr;
+    refused(HcclCommSymWinRegister(comm, memory.data(), memory.size(), &window, 1),
+            HCCL_E_NOT_SUPPORT, {"symmetric windows", "order"});
+    refused(HcclCommSetMemoryRange(comm, memory.data(), memory.size(), 0, 0), HCCL_E_NOT_SUPPORT,
+            {"memory ranges", "order"});
+    ok(HcclCommDestroy(comm));
+  };
+  GroupOptions options;
+  options.environment = policy.environment();
+  run_ranks(2, Layout::kProcesses, body, options);
+}
+
+TEST(Ways, AnUnknownPluginInTheOrderIsNamed) {
+  const PolicyFile policy(policy_text({}, "[memory]\norder = [\"symwim\"]\n"));
+  const auto body = [&](Rank&) {
+    HcclRootInfo root{};
+    HcclComm comm = nullptr;
+    ok(HcclGetRootInfo(&root));
+    refused(HcclCommInitRootInfo(1, &root, 0, &comm), HCCL_E_NOT_FOUND, {policy.path(), "symwim"});
+  };
+  GroupOptions options;
+  options.environment = policy.environment();
+  run_alone(body, options);
+}
+
+TEST(Ways, MessagesTellTheWayOfWhatIsSent) {
+  const auto body = [](Rank& self) {
+    HcclComm comm = self.join();
+    Known window(comm, kPhysicalUnit, true, false);
+    const Stream stream;
+    const uint32_t peer = 1 - self.rank();
+    void* mine = window.at(0);
+    void* theirs = window.at(1 << 16);
+    fill(mine, self.rank());
+    HcclSendRecvItem items[] = {{HCCL_SEND, mine, kCount, HCCL_DATA_TYPE_INT32, peer},
+                                {HCCL_RECV, theirs, kCount, HCCL_DATA_TYPE_INT32, peer}};
+    ok(HcclBatchSendRecv(items, 2, comm, stream));
+    expect_way(info_of(comm).in_way, WEFT_WAY_WINDOW, info_of(comm).in_why);
+    refused(HcclCommSymWinDeregister(nullptr), HCCL_E_PTR);
+    stream.synchronize();
+    for (uint64_t i = 0; i < kCount; ++i) {
+      check(static_cast<int32_t*>(theirs)[i] == value(peer, i), "wrong element");
+    }
+    window.close(self);
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(2, Layout::kProcesses, body);
+  run_ranks(2, Layout::kThreads, body);
+}
+
+TEST(Ways, OverlappingBuffersAreStagedAndSaySo) {
+  const auto body = [](Rank& self) {
+    HcclComm comm = self.join();
+    Arena heap(Memory::kDevice, 8 * kCount * self.ranks());
+    const Stream stream;
+    std::byte* data = heap.lend(8 * kCount);
+    fill(data, self.rank());
+    ok(HcclAllReduce(data, data + 4, kCount, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
+    stream.synchronize();
+    check(contains(info_of(comm).in_why, "overlap"), info_of(comm).in_why);
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(2, Layout::kProcesses, body);
+}
+
+TEST(Ways, TheFunctionsThatTellCheckTheirArguments) {
+  const auto body = [](Rank& self) {
+    HcclComm comm = self.join();
+    weft_comm_counters counters{};
+    refused(weft_comm_get_counters(comm, &counters), HCCL_E_PARA, {"WEFT_HEAD"});
+    refused(weft_comm_get_counters(comm, nullptr), HCCL_E_PTR);
+    refused(weft_comm_get_counters(nullptr, &counters), HCCL_E_PTR);
+    check(std::string(weft_way_name(77)) == "none", weft_way_name(77));
+    ok(HcclCommDestroy(comm));
+  };
+  run_alone(body);
+}
+
+}  // namespace
+}  // namespace weft::test
