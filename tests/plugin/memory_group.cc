@@ -36,7 +36,6 @@ MemoryPlugin& memory_plugin(const char* file) {
   return plugin;
 }
 
-
 Net* Net::create(uint32_t count) {
   void* memory =
       mmap(nullptr, count * sizeof(Net), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

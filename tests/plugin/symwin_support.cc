@@ -188,9 +188,10 @@ const std::string& reason() { return last_reason(); }
 
 void expect(int32_t code, int32_t wanted, std::initializer_list<std::string> parts,
             const std::source_location& where) {
-  check(code == wanted,
-        "returned " + std::to_string(code) + ", not " + std::to_string(wanted) + ": " + last_reason(),
-        where);
+  check(
+      code == wanted,
+      "returned " + std::to_string(code) + ", not " + std::to_string(wanted) + ": " + last_reason(),
+      where);
   for (const std::string& part : parts) {
     check(contains(last_reason(), part), "no \"" + part + "\" in: " + last_reason(), where);
   }
