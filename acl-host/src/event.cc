@@ -3,9 +3,10 @@
 #include "event.hpp"
 
 #include <atomic>
-#include <limits>
+#include <utility>
 
 #include "context.hpp"
+#include "soc.hpp"
 
 namespace weft::acl {
 
@@ -87,48 +88,21 @@ aclError create(aclrtEvent* output, uint32_t flags, EventForm form, const char* 
                 "%s: flag 0x%x has unknown bits, or DEVICE_USE_ONLY, EXTERNAL or IPC beside others",
                 where, flags);
   }
-  if (flags == ACL_EVENT_IPC) {
-    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "%s: events are not shared between processes on a plain host", where);
+  const bool shared = flags == ACL_EVENT_IPC;
+  if (shared && (form != EventForm::kEx || soc_is("Ascend950DT"))) {
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "%s: %s", where,
+                form != EventForm::kEx
+                    ? "create events with ACL_EVENT_IPC by aclrtCreateEventExWithFlag"
+                    : "Ascend950DT does not share events between processes");
   }
   const Context* context = need_context(where);
   if (context == nullptr) return ACL_ERROR_RT_CONTEXT_NULL;
-  Device& device = device_at(context->device);
-  const bool counted = form != EventForm::kEx;
-  Event* event = nullptr;
-  if (!counted || device.events.fetch_add(1) < kEventsPerDevice) event = g_events.acquire();
-  if (event == nullptr) {
-    if (counted) device.events.fetch_sub(1);
-    return fail(ACL_ERROR_RT_NO_EVENT_RESOURCE,
-                "%s: all %zu events of device %d are in use; destroy some", where, kEventsPerDevice,
-                context->device);
+  SharedEvent* page = nullptr;
+  if (shared) {
+    const aclError error = guarded(where, [&] { return create_shared(where, &page); });
+    if (error != ACL_SUCCESS) return error;
   }
-  const std::lock_guard lock(event->mutex);
-  event->form = form;
-  event->flags = flags;
-  event->device = context->device;
-  ++event->life;
-  ++event->record;
-  event->recorded = false;
-  event->time_ns = 0;
-  event->waits = 0;
-  event->life_state.store(Life::kLive, std::memory_order_release);
-  *output = event;
-  return ACL_SUCCESS;
-}
-
-// The event behind a handle; nullptr after reporting why not.
-Event* find_event(aclrtEvent handle, const char* where, aclError* error) noexcept {
-  if (handle == nullptr) {
-    *error = fail(ACL_ERROR_INVALID_PARAM, "%s: event is NULL", where);
-    return nullptr;
-  }
-  Event* event = g_events.find(handle);
-  if (event == nullptr) {
-    *error =
-        fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is no event, or it was destroyed", where, handle);
-  }
-  return event;
+  return make_event(*context, flags, form, page, where, output);
 }
 
 aclError record(aclrtEvent handle, aclrtStream stream_handle, const char* where) noexcept {
@@ -137,6 +111,7 @@ aclError record(aclrtEvent handle, aclrtStream stream_handle, const char* where)
   if (event == nullptr) return event_error;
   Stream* stream = nullptr;
   if (const aclError error = find_own_stream(stream_handle, where, &stream)) return error;
+  if (const SharedUse shared{event}) return record_shared(*shared, *stream, where);
   uint64_t position = 0;
   uint64_t number = 0;
   bool timed = false;
@@ -187,6 +162,7 @@ aclError stream_wait(aclrtStream stream_handle, aclrtEvent handle, uint32_t time
   if (event == nullptr) return event_error;
   Stream* stream = nullptr;
   if (const aclError error = find_own_stream(stream_handle, where, &stream)) return error;
+  if (const SharedUse shared{event}) return wait_shared(*shared, *stream, timeout_s, where);
   Wait wait{};
   {
     const std::lock_guard lock(event->mutex);
@@ -209,6 +185,48 @@ aclError stream_wait(aclrtStream stream_handle, aclrtEvent handle, uint32_t time
 }
 
 }  // namespace
+
+Event* find_event(aclrtEvent handle, const char* where, aclError* error) noexcept {
+  if (handle == nullptr) {
+    *error = fail(ACL_ERROR_INVALID_PARAM, "%s: event is NULL", where);
+    return nullptr;
+  }
+  Event* event = g_events.find(handle);
+  if (event == nullptr) {
+    *error =
+        fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is no event, or it was destroyed", where, handle);
+  }
+  return event;
+}
+
+aclError make_event(const Context& context, uint32_t flags, EventForm form, SharedEvent* shared,
+                    const char* where, aclrtEvent* output) noexcept {
+  Device& device = device_at(context.device);
+  const bool counted = form != EventForm::kEx;
+  Event* event = nullptr;
+  if (!counted || device.events.fetch_add(1) < kEventsPerDevice) event = g_events.acquire();
+  if (event == nullptr) {
+    if (counted) device.events.fetch_sub(1);
+    if (shared != nullptr) drop_shared(*shared);
+    return fail(ACL_ERROR_RT_NO_EVENT_RESOURCE,
+                "%s: all %zu events of device %d are in use; destroy some", where, kEventsPerDevice,
+                context.device);
+  }
+  const std::lock_guard lock(event->mutex);
+  event->form = form;
+  event->flags = flags;
+  event->device = context.device;
+  ++event->life;
+  ++event->record;
+  event->recorded = false;
+  event->time_ns = 0;
+  event->waits = 0;
+  event->shared = shared;
+  event->life_state.store(Life::kLive, std::memory_order_release);
+  *output = event;
+  return ACL_SUCCESS;
+}
+
 }  // namespace weft::acl
 
 using namespace weft::acl;
@@ -229,16 +247,22 @@ aclError aclrtDestroyEvent(aclrtEvent event) {
   aclError event_error = ACL_SUCCESS;
   Event* found = find_event(event, "aclrtDestroyEvent", &event_error);
   if (found == nullptr) return event_error;
+  if (const SharedUse shared{found}) {
+    if (const aclError error = refuse_after_fork("aclrtDestroyEvent")) return error;
+  }
   if (!g_events.claim(found)) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "aclrtDestroyEvent: another thread destroys %p; destroy each event once", event);
   }
+  SharedEvent* shared = nullptr;
   {
     const std::lock_guard lock(found->mutex);
+    shared = std::exchange(found->shared, nullptr);
     if (found->form != EventForm::kEx) device_at(found->device).events.fetch_sub(1);
     ++found->life;  // waits that are still queued no longer count
     ++found->record;
   }
+  if (shared != nullptr) drop_shared(*shared);
   g_events.release(found);
   return ACL_SUCCESS;
 }

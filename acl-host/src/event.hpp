@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "acl/acl.h"
+#include "event_share.hpp"
 #include "pool.hpp"
 #include "stream.hpp"
 
@@ -28,16 +29,26 @@ struct alignas(128) Event {
   EventForm form = EventForm::kLegacy;
   uint32_t flags = 0;
   int32_t device = 0;
+  uint32_t waits = 0;   // queued waits of this life that are not done yet
   uint64_t life = 0;    // counts the events this slot has been
   uint64_t record = 0;  // number of the newest record, counted over all lives
   bool recorded = false;
   Stream* stream = nullptr;  // where it was recorded; slots of streams never vanish
   uint64_t position = 0;
-  int64_t time_ns = 0;  // of the newest record, once its task ran; 0 until then
-  uint32_t waits = 0;   // queued waits of this life that are not done yet
+  int64_t time_ns = 0;            // of the newest record, once its task ran; 0 until then
+  SharedEvent* shared = nullptr;  // of an ACL_EVENT_IPC event, whose records are there
 };
 
+static_assert(sizeof(Event) == 128);
+
 extern constinit Pool<Event, (1U << 20)> g_events;
+
+/// The event behind a handle; nullptr after reporting why not.
+Event* find_event(aclrtEvent handle, const char* where, aclError* error) noexcept;
+
+/// A new event, which takes `shared` over, also on failure.
+aclError make_event(const Context& context, uint32_t flags, EventForm form, SharedEvent* shared,
+                    const char* where, aclrtEvent* output) noexcept;
 
 /// What a stream waits for.
 struct Record {

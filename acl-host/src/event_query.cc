@@ -18,12 +18,9 @@ struct State {
 };
 
 aclError look(aclrtEvent handle, const char* where, State* state) noexcept {
-  if (handle == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "%s: event is NULL", where);
-  Event* event = g_events.find(handle);
-  if (event == nullptr) {
-    return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: %p is no event, or it was destroyed", where,
-                handle);
-  }
+  aclError error = ACL_SUCCESS;
+  Event* event = find_event(handle, where, &error);
+  if (event == nullptr) return error;
   const std::lock_guard lock(event->mutex);
   const Record record{event->stream, event->position};
   *state = {event->form, event->flags,   event->recorded, event->recorded && record.reached(),
@@ -37,7 +34,16 @@ aclError refuse_ex(const State& state, const char* where) noexcept {
               "%s: not for events of aclrtCreateEventExWithFlag; use aclrtQueryEventStatus", where);
 }
 
+aclError refuse_shared(const State& state, const char* where) noexcept {
+  if ((state.flags & ACL_EVENT_IPC) == 0) return ACL_SUCCESS;
+  return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "%s: not for events with ACL_EVENT_IPC, which take no time and have no id", where);
+}
+
 aclError synchronise(aclrtEvent handle, Deadline deadline, const char* where) noexcept {
+  if (const SharedUse shared{g_events.find(handle)}) {
+    return synchronise_shared(*shared, deadline, where);
+  }
   State state;
   if (const aclError error = look(handle, where, &state)) return error;
   if ((state.flags & ACL_EVENT_EXTERNAL) != 0) {
@@ -56,6 +62,7 @@ aclError synchronise(aclrtEvent handle, Deadline deadline, const char* where) no
 aclError time_of(aclrtEvent handle, const char* where, const char* name, int64_t* time) noexcept {
   State state;
   if (const aclError error = look(handle, where, &state)) return error;
+  if (const aclError error = refuse_shared(state, where)) return error;
   if (!state.recorded) {
     return fail(ACL_ERROR_RT_INTERNAL_ERROR,
                 "%s: the %s event was never recorded; call aclrtRecordEvent first", where, name);
@@ -92,7 +99,10 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
   if (status == nullptr) return null_output(kWhere, "status");
   State state;
   if (const aclError error = look(event, kWhere, &state)) return error;
-  const bool complete = state.recorded ? state.complete : state.form == EventForm::kEx;
+  bool complete = state.recorded ? state.complete : state.form == EventForm::kEx;
+  if (const SharedUse shared{g_events.find(event)}) {
+    if (const aclError error = query_shared(*shared, kWhere, &complete)) return error;
+  }
   *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
@@ -146,6 +156,7 @@ aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
   if (eventId == nullptr) return null_output(kWhere, "eventId");
   State state;
   if (const aclError error = look(event, kWhere, &state)) return error;
+  if (const aclError error = refuse_shared(state, kWhere)) return error;
   *eventId = static_cast<uint32_t>(g_events.index(static_cast<Event*>(event)));
   return ACL_SUCCESS;
 }

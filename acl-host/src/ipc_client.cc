@@ -33,6 +33,7 @@ const char* way_to_allow(Shared kind) noexcept {
     case Shared::kNotify:
       return "aclrtNotifySetImportPid";
     case Shared::kPhysical:
+    case Shared::kEvent:  // anybody may open it
       break;
   }
   return "aclrtMemSetPidToShareableHandle";
@@ -49,15 +50,18 @@ ssize_t uninterrupted(Call&& call) noexcept {
 }
 
 bool connect_to(int socket, const std::string& name) noexcept {
-  const timeval limit{kWaitSeconds, 0};
-  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   const auto* target = reinterpret_cast<sockaddr*>(&address);
   return uninterrupted([&] { return connect(socket, target, length); }) == 0;
+}
+
+void limit_waits(int socket) noexcept {
+  const timeval limit{kWaitSeconds, 0};
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 // Only if true is `file` open.
@@ -87,6 +91,7 @@ aclError ask(const Key& key, Reply* reply, int* file, const char* where) {
   const int first = open();
   const Descriptor connection(first < 0 && errno == EMFILE && raise_file_limit() ? open() : first);
   const Request request = request_for(key);
+  if (connection.get() >= 0) limit_waits(connection.get());
   if (connection.get() < 0 || !connect_to(connection.get(), socket_name(key)) ||
       uninterrupted([&] {
         return send(connection.get(), &request, sizeof request, MSG_NOSIGNAL);
@@ -116,6 +121,13 @@ aclError explain_refusal(const Reply& reply, const Key& key, const char* where) 
 }
 
 }  // namespace
+
+bool is_served(uint32_t name) noexcept {
+  const Descriptor probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (probe.get() < 0) return true;
+  const Key key{Shared::kEvent, 0, {uint64_t{name} << 32, 0}, 0};
+  return connect_to(probe.get(), socket_name(key)) || errno != ECONNREFUSED;
+}
 
 aclError fetch(const Key& key, Reply* reply, int* file, const char* where) {
   *file = -1;

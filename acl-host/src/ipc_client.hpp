@@ -29,4 +29,8 @@ class Descriptor {
 /// failures; on success `file` is open and belongs to the caller.
 aclError fetch(const Key& key, Reply* reply, int* file, const char* where);
 
+/// Whether the process whose socket has this name lives, see serve_importers(). True if that cannot
+/// be told. Does not wait.
+bool is_served(uint32_t name) noexcept;
+
 }  // namespace weft::acl

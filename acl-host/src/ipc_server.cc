@@ -164,6 +164,7 @@ uint64_t draw_id(const Exporter& all, Shared kind) noexcept {
 }
 
 const char* prefix_of(Shared kind) noexcept {
+  if (kind == Shared::kEvent) return "wefte-";
   return kind == Shared::kNotify ? "weftn-" : "weftm-";
 }
 
@@ -212,6 +213,14 @@ std::string socket_name(const Key& key) {
   char name[32];
   std::snprintf(name, sizeof name, "weft-acl-%08x", static_cast<uint32_t>(key.token[0] >> 32));
   return name;
+}
+
+aclError serve_importers(const char* where, uint32_t* name) {
+  Exporter& all = exporter();
+  const std::lock_guard lock(all.mutex);
+  const aclError error = start(all, where);
+  *name = static_cast<uint32_t>(all.token[0] >> 32);
+  return error;
 }
 
 aclError add_export(const Offer& offer, const char* where, Key* key) {

@@ -19,6 +19,7 @@ enum class Shared : uint32_t {
   kMemory = 1,    ///< a part of device memory, by key
   kNotify = 2,    ///< a notify, by key
   kPhysical = 3,  ///< physical memory, by a shareable handle of 64 bits
+  kEvent = 4,     ///< an event, by key
 };
 
 /// What a key says: whose export it is, and which. The upper half of token[0] names the socket;
@@ -66,6 +67,10 @@ struct Offer {
   bool check_pid;
   Reply reply;
 };
+
+/// Starts the thread, if there is none yet, and gives the name of this process's socket, the 32
+/// bits of keys.
+aclError serve_importers(const char* where, uint32_t* name);
 
 /// Registers an export, starting the thread with the first one. Reports failures; then an owned
 /// file is closed.

@@ -143,7 +143,6 @@ ACL_FUNC_VISIBILITY aclError aclrtGetStreamAvailableNum(uint32_t* streamCount);
 
 /* ---- Events ---- */
 
-/* ACL_EVENT_IPC is not available on a plain host: ACL_ERROR_RT_FEATURE_NOT_SUPPORT. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateEvent(aclrtEvent* event);
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag);
@@ -181,6 +180,13 @@ ACL_FUNC_VISIBILITY aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEv
 ACL_FUNC_VISIBILITY aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp);
 ACL_FUNC_VISIBILITY aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId);
 ACL_FUNC_VISIBILITY aclError aclrtGetEventAvailNum(uint32_t* eventCount);
+
+/* Sharing events of aclrtCreateEventExWithFlag and ACL_EVENT_IPC with other processes of the host:
+ * the creator hands out the handle, whoever opens it gets an event of its own to destroy. All of
+ * them record, wait, synchronise and query. A record whose process ends before its stream gets
+ * there is ACL_ERROR_RT_IPC_ERROR for those who wait for it. */
+ACL_FUNC_VISIBILITY aclError aclrtIpcGetEventHandle(aclrtEvent event, aclrtIpcEventHandle* handle);
+ACL_FUNC_VISIBILITY aclError aclrtIpcOpenEventHandle(aclrtIpcEventHandle handle, aclrtEvent* event);
 
 /* ---- Notifies ----
  * One bit: a record sets it, a wait holds a stream until it is set and clears it. */
