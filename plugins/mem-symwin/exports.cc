@@ -40,7 +40,9 @@ uint64_t Exports::share(const Piece& piece) {
                                         ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &entry.shareable);
   if (error != ACL_SUCCESS) {
     entries_.erase(piece.handle);
-    throw acl_fault(error, fmt::format("the memory at {:#x} cannot be shared with other processes",
+    throw acl_fault(error, fmt::format("the memory at {:#x} cannot be shared with other processes "
+                                       "(once is possible: by the program itself, for windows, "
+                                       "or for zero-copy ranges)",
                                        piece.address));
   }
   return entry.shareable;

@@ -179,9 +179,11 @@ TEST_P(SymWinFaults, WindowsOfCallsThatHaveNotEndedStay) {
     HcclCommSymWindow window = open_window(comm, memory);
     auto* values = reinterpret_cast<int32_t*>(memory.data());
     values[0] = 1;
+    // By the way of the alias, too, which operators take for any memory.
+    auto* alias = reinterpret_cast<int32_t*>(peer_pointer(window, rank.rank()));
     const auto call = [&] {
-      ok(HcclAllReduce(values, values + 64, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm,
-                       stream));
+      int32_t* base = rank.rank() == 1 ? alias : values;
+      ok(HcclAllReduce(base, base + 64, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
     };
     if (rank.rank() != 0) {
       call();  // cannot end before rank 0 calls

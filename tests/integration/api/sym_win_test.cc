@@ -326,7 +326,7 @@ TEST_P(SymWin, CyclesLeaveNothingBehind) {
         Mapped kept(kUnit);
         const auto cycle = [&](int i) {
           HcclCommSymWindow window = open_window(comm, kept);
-          if (i % 10 == 0) {  // memory that the plugin has never seen
+          if (soak || i % 10 == 0) {  // memory that the plugin has never seen
             Mapped fresh(kUnit);
             HcclCommSymWindow other = open_window(comm, fresh);
             check(peer_pointer(other, 0) - peer_pointer(window, 0) == kUnit, "side by side");
