@@ -312,7 +312,8 @@ TEST_P(Symwin, ManyCyclesLeaveNothingBehind) {
     self.sync();
     for (int i = 0; i < 100; ++i) cycle();
     self.sync();
-    check(open_descriptors() <= files, "no file is left open");
+    // Counting takes a file, too, on every thread.
+    check(open_descriptors() <= files + self.ranks(), "no file is left open");
     check(address_space() < space + (1U << 20), "no addresses are left");
     self.sync();
   });
