@@ -37,7 +37,8 @@ uint64_t Exports::share(const weft_host& host, const Piece& piece) {
       aclrtMemExportToShareableHandleV2(piece.handle, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION,
                                         ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &shareable);
   if (error != ACL_SUCCESS && host.recall(kTable, key, &shareable) != WEFT_OK) {
-    throw acl_fault(error, fmt::format("the memory at {:#x} cannot be shared with other processes",
+    throw acl_fault(error, fmt::format("the memory at {:#x} cannot be shared with other processes "
+                                       "(the program itself may do so only afterwards)",
                                        piece.address));
   }
   if (addresses_.size() >= limit_) prune(host);

@@ -23,6 +23,7 @@ void take(std::string_view& bytes, T* values, uint64_t count) {
                 "a rank sent what is no offer of a window; do all ranks run the "
                 "same version of the plugin?");
   }
+  if (count == 0) return;  // there may be no place for values
   std::memcpy(values, bytes.data(), count * sizeof(T));
   bytes.remove_prefix(count * sizeof(T));
 }

@@ -19,14 +19,23 @@ Entry find_handle(Context& context, void* handle) {
       fmt::format("{} is no window: it was never registered, or has been deregistered", handle));
 }
 
+/// Whether a call has a buffer in the area, at the program's addresses or those of peer pointers,
+/// or works with a peer's buffer in it.
+bool is_used(const Area& area) {
+  const weft_group& group = area.member.group;
+  const uint64_t bytes = area.own.bytes();
+  if (group.own_in_use(group.self, area.own.base(), bytes) != 0) return true;
+  for (uint32_t rank = 0; rank < group.ranks; ++rank) {
+    const uint64_t alias = area.member.heap->address(rank, area.offset);
+    if (group.own_in_use(group.self, alias, bytes) != 0) return true;
+    if (rank != group.rank && group.peer_in_use(group.self, rank) != 0) return true;
+  }
+  return false;
+}
+
 /// Throws while calls use what is about to be unmapped.
 void check_unused(const Area& area) {
-  const weft_group& group = area.member.group;
-  bool used = group.own_in_use(group.self, area.own.base(), area.own.bytes()) != 0;
-  for (uint32_t rank = 0; rank < group.ranks && !used; ++rank) {
-    used = rank != group.rank && group.peer_in_use(group.self, rank) != 0;
-  }
-  if (!used) return;
+  if (!is_used(area)) return;
   throw Fault(WEFT_E_AGAIN,
               fmt::format("operators that use the window of {} bytes at {:#x} have not ended; "
                           "synchronise the streams they were called with and try again",

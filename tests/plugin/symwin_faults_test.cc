@@ -261,12 +261,19 @@ TEST(SymwinFaults, WindowsInUseAreNotClosed) {
     Comm comm(self, board);
     Mapped memory(kUnit);
     void* window = comm.open(memory.data(), kUnit);
-    for (bool* used : {&comm.own_used, &comm.peer_used}) {
-      *used = true;
+    const auto check_stays = [&] {
       expect(comm.close(window), WEFT_E_AGAIN, {"synchronise the streams", "try again"});
-      *used = false;
       check(comm.own.size() == 1 && comm.find(memory.data(), 1).window == window, "unchanged");
+    };
+    for (const unsigned char* used : {memory.data(), memory.data() + kUnit - 1,
+                                      comm.peer(window, 0), comm.peer(window, 2, kUnit - 1)}) {
+      comm.used_address = reinterpret_cast<uint64_t>(used);
+      check_stays();
     }
+    comm.used_address = reinterpret_cast<uint64_t>(memory.data() + kUnit);
+    comm.peer_used = true;
+    check_stays();
+    comm.peer_used = false;
     expect(comm.close(window), WEFT_OK);
     expect(comm.close(window), WEFT_E_NOT_FOUND, {"is no window"});
     expect(comm.close(memory.data()), WEFT_E_NOT_FOUND);

@@ -105,7 +105,10 @@ struct GroupFunctions {
     comm(self).of_peer.erase(shown);
   }
 
-  static int32_t own_in_use(void* self, uint64_t, uint64_t) { return comm(self).own_used ? 1 : 0; }
+  static int32_t own_in_use(void* self, uint64_t address, uint64_t bytes) {
+    const uint64_t used = comm(self).used_address;
+    return used >= address && used < address + bytes ? 1 : 0;
+  }
   static int32_t peer_in_use(void* self, uint32_t) { return comm(self).peer_used ? 1 : 0; }
   static void wait_unused(void*, uint32_t) {}
 };

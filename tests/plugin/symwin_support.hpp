@@ -78,7 +78,7 @@ class Comm {
   int32_t exchange_code = WEFT_E_TIMEOUT;  // and how
   int32_t show_peer_code = WEFT_OK;
   int32_t show_own_code = WEFT_OK;
-  bool own_used = false;
+  uint64_t used_address = 0;  // in a buffer of a call
   bool peer_used = false;
   std::vector<uint64_t> processes;  // may be changed before the first registration
 

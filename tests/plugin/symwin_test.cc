@@ -161,12 +161,12 @@ TEST_P(Symwin, MemoryMayBeRegisteredAgainAndIsShownOnce) {
     check(comm.peer(first, 0) == comm.peer(again, 0), "the place does not");
     check(comm.peer(part, 1) == comm.peer(first, 1, kUnit + 5), "nor does that of a part");
     check(comm.own.size() == 1 && comm.of_peer.size() == self.ranks() - 1, "shown once");
-    comm.own_used = comm.peer_used = true;
+    comm.peer_used = true;
     expect(comm.close(first), WEFT_OK);  // others still cover the memory: calls may go on
     expect(comm.close(again), WEFT_OK);
     check(comm.own.size() == 1, "still shown");
     expect(comm.close(part), WEFT_E_AGAIN);
-    comm.own_used = comm.peer_used = false;
+    comm.peer_used = false;
     expect(comm.close(part), WEFT_OK);
     check(comm.own.empty(), "hidden with the last window");
     self.sync();
@@ -312,7 +312,8 @@ TEST_P(Symwin, ManyCyclesLeaveNothingBehind) {
     self.sync();
     for (int i = 0; i < 100; ++i) cycle();
     self.sync();
-    check(open_descriptors() <= files, "no file is left open");
+    // Counting takes a file, too, on every thread.
+    check(open_descriptors() <= files + self.ranks(), "no file is left open");
     check(address_space() < space + (1U << 20), "no addresses are left");
     self.sync();
   });
