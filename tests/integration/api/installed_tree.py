@@ -51,7 +51,8 @@ def check_layout(prefix):
     for name in ("include/hccl/hccl.h", "include/acl/acl.h", "include/weft/comm.h",
                  "lib64/libhccl.so", "lib64/libhcomm.so", "lib64/libascendcl.so",
                  "lib64/libacl_rt.so", "lib64/weft/plugins/algo-mesh.so",
-                 "lib64/weft/plugins/algo-ring.so", "lib64/weft/plugins/algo-tree.so", "lib64/weft/plugins/transport-hccs-sdma.so",
+                 "lib64/weft/plugins/algo-ring.so", "lib64/weft/plugins/algo-tree.so",
+                 "lib64/weft/plugins/mem-symwin.so", "lib64/weft/plugins/transport-hccs-sdma.so",
                  "etc/weft/policy.toml", "bin/weft", "set_env.sh"):
         if not (prefix / name).exists():
             fail(f"{name} is not installed")
@@ -59,7 +60,7 @@ def check_layout(prefix):
 
 def check_independence(prefix, env, build):
     libraries = run(["ldd", prefix / "lib64/libhccl.so"], env)
-    for part in ("ascendcl", "acl_rt", "algo-", "transport-"):
+    for part in ("ascendcl", "acl_rt", "algo-", "mem-", "transport-"):
         if part in libraries:
             fail(f"libhccl.so depends on {part}:\n{libraries}")
     for file in prefix.rglob("*.so"):
@@ -108,7 +109,7 @@ def run_memory_examples(programs, env):
 
 def run_tools(env):
     plugins = run(["weft", "plugins"], env)
-    for name in ("mesh", "ring", "hccs-sdma"):
+    for name in ("mesh", "ring", "symwin", "hccs-sdma"):
         if name not in plugins:
             fail(f"weft plugins does not list {name}:\n{plugins}")
     bench = run(["weft", "bench", "all_reduce", "-n", "2", "-b", "8", "-e", "64K"], env)
