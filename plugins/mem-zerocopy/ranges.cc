@@ -161,6 +161,7 @@ void set_alone(Member& member, const Span& span, uint64_t flags) {
 
 void set_range(Member& member, const Span& span, uint64_t alignment, uint64_t flags) {
   if (member.single()) return;
+  check_hardware();
   check_arguments(span, alignment, flags);
   if (member.linked) {
     set_alone(member, span, flags);
@@ -203,6 +204,7 @@ void unset_range(Member& member, uint64_t base) {
 }
 
 void check_linked(const Member& member) {
+  check_hardware();
   if (member.linked) return;
   throw Fault{WEFT_E_PARA,
               "no range was set through this communicator; call HcclCommSetMemoryRange on it "

@@ -84,6 +84,16 @@ void Exports::forget_dead(const weft_host& host) {
   limit_ = 2 * known_.size() + 64;
 }
 
+void check_hardware() {
+  constexpr std::string_view kA3 = "Ascend910_93";
+  const char* name = aclrtGetSocName();
+  const std::string_view soc = name == nullptr ? "an unknown device" : name;
+  if (soc.substr(0, kA3.size()) == kA3) return;
+  throw Fault{WEFT_E_NOT_SUPPORT,
+              fmt::format("{} has no zero-copy ranges, only {}* does; use memory of aclrtMalloc",
+                          soc, kA3)};
+}
+
 void check_reservation(uint64_t base) {
   if (base % kUnit != 0) {
     throw Fault{WEFT_E_PARA, fmt::format("{:#x} is not the start of a reservation; pass the "

@@ -64,6 +64,9 @@ class Exports {
   size_t limit_ = 64;  // look for dead handles when there are more
 };
 
+/// WEFT_E_NOT_SUPPORT unless the hardware is of a kind that has zero copy: Ascend910_93*.
+void check_hardware();
+
 /// WEFT_E_PARA unless the address may be the start of a reservation, as far as the runtime tells.
 void check_reservation(uint64_t base);
 

@@ -25,7 +25,7 @@ std::string name_of(Memory kind) {
 }
 
 Arena::Arena(Memory kind, size_t capacity) : kind_(kind), capacity_(capacity) {
-  const size_t bytes = capacity + 2 * kGuard + 64;
+  const size_t bytes = capacity + kMargin;
   void* memory = nullptr;
   switch (kind) {
     case Memory::kDevice:
@@ -42,7 +42,14 @@ Arena::Arena(Memory kind, size_t capacity) : kind_(kind), capacity_(capacity) {
   block_ = static_cast<std::byte*>(memory);
 }
 
+Arena::Arena(void* memory, size_t bytes)
+    : kind_(Memory::kDevice),
+      capacity_(bytes - kMargin),
+      borrowed_(true),
+      block_(static_cast<std::byte*>(memory)) {}
+
 Arena::~Arena() {
+  if (borrowed_) return;
   switch (kind_) {
     case Memory::kDevice:
     case Memory::kDeviceUnaligned:

@@ -22,6 +22,8 @@ std::string name_of(Memory kind);
 class Arena {
  public:
   Arena(Memory kind, size_t capacity);
+  /// In `bytes` bytes at `memory`, which is the caller's; the capacity is less by kMargin.
+  Arena(void* memory, size_t bytes);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -32,13 +34,16 @@ class Arena {
   bool guards_broken() const;
 
   static constexpr std::byte kFill{0xCC};
+  static constexpr size_t kMargin = 448;
 
  private:
   static constexpr size_t kGuard = 192;  // over a cache line on both sides
   static constexpr std::byte kGuardByte{0xA7};
+  static_assert(kMargin == 2 * kGuard + 64);  // and room to align or misalign
 
   Memory kind_;
   size_t capacity_;
+  bool borrowed_ = false;
   std::byte* block_ = nullptr;
   std::byte* loan_ = nullptr;
   size_t bytes_ = 0;

@@ -52,7 +52,8 @@ def check_layout(prefix):
                  "lib64/libhccl.so", "lib64/libhcomm.so", "lib64/libascendcl.so",
                  "lib64/libacl_rt.so", "lib64/weft/plugins/algo-mesh.so",
                  "lib64/weft/plugins/algo-ring.so", "lib64/weft/plugins/algo-tree.so",
-                 "lib64/weft/plugins/mem-symwin.so", "lib64/weft/plugins/transport-hccs-sdma.so",
+                 "lib64/weft/plugins/mem-symwin.so", "lib64/weft/plugins/mem-zerocopy.so",
+                 "lib64/weft/plugins/transport-hccs-sdma.so",
                  "etc/weft/policy.toml", "bin/weft", "set_env.sh"):
         if not (prefix / name).exists():
             fail(f"{name} is not installed")
@@ -109,7 +110,7 @@ def run_memory_examples(programs, env):
 
 def run_tools(env):
     plugins = run(["weft", "plugins"], env)
-    for name in ("mesh", "ring", "symwin", "hccs-sdma"):
+    for name in ("mesh", "ring", "symwin", "zerocopy", "hccs-sdma"):
         if name not in plugins:
             fail(f"weft plugins does not list {name}:\n{plugins}")
     bench = run(["weft", "bench", "all_reduce", "-n", "2", "-b", "8", "-e", "64K"], env)
