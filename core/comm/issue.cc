@@ -179,6 +179,7 @@ void Communicator::issue(const Call& call, void* stream) {
   const LastCall placed = place_buffers(call, extent, task);
   task.first_call = next_call_;
   task.last_call = next_call_ + task.pieces - 1;
+  task.used_until.store(task.last_call, std::memory_order_release);
   task.begun = false;
   task.piece = 0;
   task.step = 0;
@@ -192,6 +193,7 @@ void Communicator::issue(const Call& call, void* stream) {
   if (code != HCCL_SUCCESS) {
     plan->last_call = last_call_before;
     task.last_call = 0;
+    task.used_until.store(0, std::memory_order_relaxed);
     next_task_.store(next_task_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));

@@ -161,8 +161,8 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
     task.after = {call.out, task.out, extent.out, lengths.out_counts == nullptr ? 0 : ranks_,
                   ranks_};
   }
-  task.user_in = {call.in, extent.in};
-  task.user_out = {call.out, extent.out};
+  task.used_in.set(call.in, extent.in);
+  task.used_out.set(call.out, extent.out);
   return {task.plan->algorithm,
           task.plan->source,
           task.pieces,
@@ -171,15 +171,14 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
 }
 
 bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
-  const auto hits = [&](const exec::Span& span) {
-    return overlap(number(span.address), span.bytes, address, bytes);
-  };
+  const uint64_t end = address + bytes;
   const uint64_t done = executor_->done();
   // Calls that failed before their turn stay above `done`, but have ended.
   const bool all_ended = executor_->ended() == next_task_;
   for (uint64_t i = 0; !all_ended && i < kTasks; ++i) {
     const exec::Task& task = tasks_[i];
-    if (task.last_call > done && (hits(task.user_in) || hits(task.user_out))) return true;
+    if (task.used_until.load(std::memory_order_acquire) <= done) continue;
+    if (task.used_in.overlaps(address, end) || task.used_out.overlaps(address, end)) return true;
   }
   return messenger_->in_use(address, bytes);
 }

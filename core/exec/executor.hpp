@@ -11,6 +11,7 @@
 
 #include "comm/call.hpp"
 #include "exec/board.hpp"
+#include "exec/used_memory.hpp"
 #include "exec/watch.hpp"
 #include "schedule/plan.hpp"
 #include "weft/transport.h"
@@ -43,12 +44,6 @@ struct StageCopy {
   uint32_t first = 0;
 };
 
-/// Memory of the caller's.
-struct Span {
-  const void* address = nullptr;
-  uint64_t bytes = 0;
-};
-
 /// One call on its way through a stream. Owned by the communicator, reused.
 struct Task {
   weft_task base{};  // first: the transport calls base.run(&base)
@@ -61,10 +56,11 @@ struct Task {
   uint64_t out_shift = 0;
   StageCopy before;
   StageCopy after;
-  Span user_in;  // the buffers of the caller, staged or not
-  Span user_out;
-  uint64_t first_call = 0;  // number of its first piece
-  uint64_t last_call = 0;   // of its last one: the task is free again once the executor has done it
+  UsedMemory used_in;  // the buffers of the caller, staged or not
+  UsedMemory used_out;
+  std::atomic<uint64_t> used_until{0};  // last_call, for those who ask what is in use
+  uint64_t first_call = 0;              // number of its first piece
+  uint64_t last_call = 0;  // of its last one: the task is free again once the executor has done it
   uint32_t pieces = 1;
   uint32_t fingerprint = 0;  // of the plan and of what else all ranks must agree on
   schedule::Blocks blocks;   // of an operation with lengths

@@ -28,7 +28,11 @@ MessageTask& Messenger::fresh_task() {
     at = candidate;
     break;
   }
-  if (at == tasks_.size()) tasks_.push_back(std::make_unique<MessageTask>());
+  if (at == tasks_.size()) {
+    tasks_.push_back(std::make_unique<MessageTask>());
+    tasks_.back()->older.store(newest_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    newest_.store(tasks_.back().get(), std::memory_order_release);
+  }
   next_ = (at + 1) % tasks_.size();
   MessageTask& task = *tasks_[at];
   task.base = {&Messenger::run, &Messenger::drop};
@@ -70,10 +74,15 @@ void Messenger::add_to_chains(MessageTask& task) {
 
 void Messenger::launch(MessageTask& task) {
   add_to_chains(task);
+  task.used_from.clear();
+  task.used_to.clear();
   for (MessageStep& step : task.steps) {
     if (step.kind != MessageStep::Kind::kCopy) step.sequence = ++counter(step);
+    const void* from = step.staged != nullptr ? step.staged : step.from;
+    if (from != nullptr) task.used_from.include(from, step.bytes);
+    if (step.to != nullptr) task.used_to.include(step.to, step.bytes);
   }
-  task.busy.store(true, std::memory_order_relaxed);
+  task.busy.store(true, std::memory_order_release);
   launched_.fetch_add(1, std::memory_order_release);
 }
 
@@ -85,17 +94,11 @@ void Messenger::undo(MessageTask& task) noexcept {
 }
 
 bool Messenger::in_use(uint64_t address, uint64_t bytes) const noexcept {
-  const auto hits = [&](const void* begin, uint64_t length) {
-    const auto at = reinterpret_cast<uint64_t>(begin);
-    return begin != nullptr && at < address + bytes && address < at + length;
-  };
-  for (const auto& task : tasks_) {
+  const MessageTask* task = newest_.load(std::memory_order_acquire);
+  for (; task != nullptr; task = task->older.load(std::memory_order_relaxed)) {
     if (!task->busy.load(std::memory_order_acquire)) continue;
-    // Of the steps only what does not change on their way is looked at.
-    for (const MessageStep& step : task->steps) {
-      const void* from = step.staged != nullptr ? step.staged : step.from;
-      if (hits(from, step.bytes) || hits(step.to, step.bytes)) return true;
-    }
+    if (task->used_from.overlaps(address, address + bytes)) return true;
+    if (task->used_to.overlaps(address, address + bytes)) return true;
   }
   return false;
 }

@@ -12,6 +12,7 @@
 
 #include "comm/call.hpp"
 #include "exec/board.hpp"
+#include "exec/used_memory.hpp"
 #include "exec/watch.hpp"
 #include "weft/transport.h"
 
@@ -48,6 +49,9 @@ struct MessageTask {
   bool begun = false;
   Wait wait;
   std::atomic<bool> busy{false};
+  UsedMemory used_from;  // of the callers, all of the batch
+  UsedMemory used_to;
+  std::atomic<MessageTask*> older{nullptr};  // made before this one
 };
 
 class Messenger {
@@ -101,7 +105,8 @@ class Messenger {
   std::vector<uint64_t> received_;  // from each peer, as issued
   std::vector<uint32_t> tails_;     // by kind and peer, while a task is launched
   std::vector<std::unique_ptr<MessageTask>> tasks_;
-  size_t next_ = 0;  // where to look for a task first
+  std::atomic<MessageTask*> newest_{nullptr};  // the same, for other threads
+  size_t next_ = 0;                            // where to look for a task first
   std::atomic<uint64_t> launched_{0};
   std::atomic<uint64_t> ended_{0};
 };
