@@ -14,7 +14,11 @@ namespace {
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr uint64_t kTiB = kGiB << 10;
 constexpr uint64_t kDefaultSlot = 16 * kGiB;
+#ifdef __SANITIZE_THREAD__  // ends programs that choose an address below
+constexpr uint64_t kFirst = 85 * kTiB;
+#else
 constexpr uint64_t kFirst = 40 * kTiB;  // where heaps may lie
+#endif
 constexpr uint64_t kEnd = 224 * kTiB;
 constexpr uint64_t kStep = 16 * kGiB;  // from one attempt to the next, at least
 

@@ -2,6 +2,7 @@
 // What the plugin mem-symwin refuses, and that all ranks hear of it and nothing is half done.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -138,6 +139,21 @@ TEST(SymwinFaults, SlotsMustFitTheDeviceAndItsUnit) {
     Mapped longer({kUnit, kUnit});
     expect(small.enter(longer.data(), longer.size(), &window), WEFT_E_MEMORY, {"no room"});
     expect(small.close(small.open(longer.data(), kUnit)), WEFT_OK);
+    self.sync();
+  });
+}
+
+TEST(SymwinFaults, SlotsAreAsLargeAsTheDeviceUnlessConfigured) {
+  Board board;
+  run_both([&](Rank& self) {
+    size_t free = 0;
+    size_t total = 0;
+    ok(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total));
+    Mapped memory(kUnit);
+    Comm comm(self, board, WEFT_NOT_CONFIGURED);
+    void* window = comm.open(memory.data(), memory.size());
+    const auto slot = static_cast<uint64_t>(comm.peer(window, 1) - comm.peer(window, 0));
+    check(slot == std::min<uint64_t>(total / kUnit * kUnit, uint64_t{16} << 30), "16 GiB, or less");
     self.sync();
   });
 }

@@ -38,10 +38,12 @@ class Board {
   Slot* slots_;
 };
 
+constexpr uint64_t kWindowBytes = 64 * kPhysicalUnit;
+
 /// One rank of a communicator, and the plugin's member for it. Collective to make.
 class Comm {
  public:
-  Comm(Rank& self, Board& board, uint64_t window_bytes = WEFT_NOT_CONFIGURED);
+  Comm(Rank& self, Board& board, uint64_t window_bytes = kWindowBytes);
   ~Comm();
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
