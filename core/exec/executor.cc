@@ -86,6 +86,7 @@ void Executor::begin_piece(Task& task) noexcept {
   task.step = 0;
   call_ = task.first_call + task.piece;
   bases_ = base_tables_[call_ & 1].data();
+  some_unknown_ = false;
   // As numbers: a buffer that is not used may be null.
   const uint64_t offset = task.piece * task.plan->plan.piece_bytes;
   const auto place = [offset](const void* buffer) {
@@ -107,6 +108,10 @@ int32_t Executor::walk(Task& task) noexcept {
   for (; task.step < count; ++task.step) {
     const PlanStep& step = plan.steps[task.step];
     const Operand* operands = plan.operands.data() + step.first;
+    if (some_unknown_) {
+      const uint32_t peer = unknown_peer(task, step, operands);
+      if (peer != setup_.rank) return unknown_place(task, peer);
+    }
     switch (step.opcode) {
       case Opcode::kCopy:
         copy(step, operands);
@@ -246,21 +251,37 @@ int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) 
     if (lengths[1] != to) return block_mismatch(task, setup_.rank, peer, to, lengths[1]);
   }
   seen_[peer] = call_;
-  return learn_place(task, peer, WEFT_SPACE_IN, line.in, lengths[0]) &&
-                 learn_place(task, peer, WEFT_SPACE_OUT, line.out, lengths[1])
-             ? 0
-             : unknown_place(task, peer);
+  learn_place(task, peer, WEFT_SPACE_IN, line.in);
+  learn_place(task, peer, WEFT_SPACE_OUT, line.out);
+  return 0;
 }
 
-/// Where a buffer of a peer is. False if this rank does not know, and `length` says that it needs
-/// to.
-bool Executor::learn_place(const Task& task, uint32_t peer, uint32_t space, uint64_t word,
-                           uint64_t length) noexcept {
+/// Where a buffer of a peer is. That this rank does not know it is a fault only once it is needed:
+/// a peer whose part in the call has ended may have given the place up.
+void Executor::learn_place(const Task& task, uint32_t peer, uint32_t space,
+                           uint64_t word) noexcept {
   std::byte*& base = bases_[space * setup_.ranks + peer];
   base = setup_.map->find(peer, word, call_);
-  const bool unknown = base == nullptr && word >> kTokenBits != kTransportSpace;
-  if (task.piece != 0) base += task.piece * task.plan->plan.piece_bytes;
-  return !unknown || length == 0;
+  if (base == nullptr && word >> kTokenBits != kTransportSpace) {
+    some_unknown_ = true;
+  } else if (task.piece != 0) {
+    base += task.piece * task.plan->plan.piece_bytes;
+  }
+}
+
+/// The peer of which the step needs a place that this rank does not know; this rank if none.
+uint32_t Executor::unknown_peer(const Task& task, const PlanStep& step,
+                                const Operand* operands) const noexcept {
+  const bool blocks = step.opcode == Opcode::kCopyBlock || step.opcode == Opcode::kReduceBlock;
+  const bool whole = step.opcode == Opcode::kCopy || step.opcode == Opcode::kReduce;
+  if (whole && step.length == 0) return setup_.rank;
+  if (!whole && (!blocks || block_length(task, step.peer) == 0)) return setup_.rank;
+  const uint32_t total = step.dst_count + std::max<uint32_t>(1, step.src_count);
+  for (uint32_t i = 0; i < total; ++i) {
+    const uint32_t peer = operands[i].base % setup_.ranks;
+    if (peer != setup_.rank && bases_[operands[i].base] == nullptr) return peer;
+  }
+  return setup_.rank;
 }
 
 int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {

@@ -108,8 +108,9 @@ class Executor {
                     const schedule::Operand* operands) noexcept;
   void stage(const Task& task, const StageCopy& copy) noexcept;
   void describe_call(const Task& task, Line& line, uint32_t peer) noexcept;
-  bool learn_place(const Task& task, uint32_t peer, uint32_t space, uint64_t word,
-                   uint64_t length) noexcept;
+  void learn_place(const Task& task, uint32_t peer, uint32_t space, uint64_t word) noexcept;
+  [[nodiscard]] uint32_t unknown_peer(const Task& task, const schedule::PlanStep& step,
+                                      const schedule::Operand* operands) const noexcept;
   int32_t learn_call(const Task& task, const Line& line, uint32_t peer) noexcept;
   void reduce(const Task& task, const schedule::PlanStep& step,
               const schedule::Operand* operands) noexcept;
@@ -147,6 +148,7 @@ class Executor {
   uint32_t history_ = 0;         // hash of the fingerprints of all calls up to this one
   std::byte** bases_ = nullptr;  // of the parity of call_: [space * ranks + rank]
   std::vector<std::byte*> base_tables_[2];
+  bool some_unknown_ = false;    // some place in bases_ is null since this rank does not know it
   uint64_t all_begun_ = 0;       // the newest call that all are known to have begun
   std::vector<uint64_t> seen_;   // per peer: the newest call that it is known to have begun
   std::vector<void*> pointers_;  // room for the operands of a reduce

@@ -10,15 +10,28 @@
 namespace weft::zerocopy {
 namespace {
 
-/// Ends the use of blocks that are no longer in the book, then unmaps them. Lets the lock go.
-void retire(Book& book, Lock& lock, uint64_t process, Removed removed) {
+/// A question that is being answered.
+struct Asked {
+  Member& member;
+  uint32_t peer;
+  RemoteRange range;
+};
+
+/// Ends the use of blocks that are no longer in the book, then unmaps them. Lets the lock go. Waits
+/// for the calls that the asking rank has issued and no others: it could be what those wait for.
+void retire(const Asked& asked, Lock& lock, Removed removed) {
   if (removed.empty()) return;
-  for (const auto& [token, block] : removed) book.hide_peers(process, {token, block.bytes});
-  wait_unused(book, lock, process);
+  for (const auto& [token, block] : removed) {
+    asked.member.book.hide_peers(asked.range.process, {token, block.bytes});
+  }
+  lock.unlock();
+  asked.member.group.wait_unused(asked.member.group.self, asked.peer);
+  lock.lock();
 }
 
-void map_block(Book& book, Lock& lock, const Member& member, const RemoteRange& range,
-               const Question& question) {
+void map_block(const Asked& asked, Lock& lock, const Question& question) {
+  Book& book = asked.member.book;
+  const RemoteRange& range = asked.range;
   const Span& span = question.block;
   const auto known = [&] {
     const Shadow* shadow = book.imports.find(range);
@@ -28,13 +41,13 @@ void map_block(Book& book, Lock& lock, const Member& member, const RemoteRange& 
            block->second.memory->shareable() == question.shareable;
   };
   if (known()) return;  // asked through another rank of this process
-  retire(book, lock, range.process, book.imports.take_block(range, span));
+  retire(asked, lock, book.imports.take_block(range, span));
   Shadow& shadow = book.imports.open(range);
   if (shadow.blocks.contains(span.base)) return;  // another answer came first
   try {
     ImportedBlock block{
         span.bytes, std::make_unique<Import>(shadow.room, span.base - range.span.base, span.bytes,
-                                             question.shareable, member.group.device)};
+                                             question.shareable, asked.member.group.device)};
     const auto added = shadow.blocks.emplace(span.base, std::move(block)).first;
     book.show_peers(range.process, span, added->second.memory->address());
   } catch (...) {
@@ -63,24 +76,28 @@ void answer(Member& member, uint32_t peer, const void* bytes, uint64_t length) {
                                              peer)};
   }
   const uint64_t process = member.group.processes[peer];
-  if (process == member.process()) return;  // its addresses are good here as they are
+  if (process == member.process()) {  // its addresses are good here as they are
+    if (question.verb == Verb::kUnmap) member.group.wait_unused(member.group.self, peer);
+    return;
+  }
   const RemoteRange range{process, question.range, question.flags, question.serial};
+  const Asked asked{member, peer, range};
   Book& book = member.book;
   Lock lock(book.mutex);
   switch (question.verb) {
     case Verb::kReserve:
-      retire(book, lock, process, book.imports.take_stale(range));
+      retire(asked, lock, book.imports.take_stale(range));
       book.imports.open(range).set = true;
       break;
     case Verb::kRelease:
-      retire(book, lock, process, book.imports.take_range(range));
+      retire(asked, lock, book.imports.take_range(range));
       break;
     case Verb::kMap:
-      retire(book, lock, process, book.imports.take_stale(range));
-      map_block(book, lock, member, range, question);
+      retire(asked, lock, book.imports.take_stale(range));
+      map_block(asked, lock, question);
       break;
     case Verb::kUnmap:
-      retire(book, lock, process, book.imports.take_block(range, question.block));
+      retire(asked, lock, book.imports.take_block(range, question.block));
       break;
     default:
       throw Fault{WEFT_E_INTERNAL, fmt::format("rank {} asked an unknown question {}", peer,

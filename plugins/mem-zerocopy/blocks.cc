@@ -144,7 +144,7 @@ void deactivate(Member& member, uint64_t address) {
                           0};
   check_unused(book, question.block);
   leaving.state = State::kLeaving;
-  book.hide_own(question.block, leaving);
+  book.hide(question.block, leaving);
   {
     const Borrowed owner(book, {leaving.member});
     lock.unlock();
@@ -156,8 +156,6 @@ void deactivate(Member& member, uint64_t address) {
     }
   }
   lock.lock();
-  if (Block* left = find(book, question)) book.hide(question.block, *left);
-  wait_unused(book, lock, member.process());
   erase(book, question);
 }
 

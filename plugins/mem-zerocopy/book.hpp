@@ -47,7 +47,6 @@ struct Member {
   /// Shows the place to the core as that of every peer rank in `process`; all or nothing.
   void show_peers(uint64_t process, const Span& token, uint64_t address) const;
   void hide_peers(uint64_t process, const Span& token) const noexcept;
-  void wait_unused(uint64_t process) const;
 };
 
 enum class State { kJoining, kActive, kLeaving };
@@ -116,10 +115,6 @@ class Borrowed {
   Book& book_;
   const std::vector<Member*> members_;
 };
-
-/// Waits until no call of this process uses memory of `process` that it found before. Lets the lock
-/// go meanwhile.
-void wait_unused(Book& book, Lock& lock, uint64_t process);
 
 // The functions of the table; errors are thrown.
 Member* attach(Book& book, const weft_group& group);

@@ -137,12 +137,6 @@ void Member::hide_peers(uint64_t process, const Span& token) const noexcept {
   }
 }
 
-void Member::wait_unused(uint64_t process) const {
-  for (uint32_t r = 0; r < group.ranks; ++r) {
-    if (r != group.rank && group.processes[r] == process) group.wait_unused(group.self, r);
-  }
-}
-
 void Book::warn(const std::string& text) const {
   host.log(WEFT_LOG_WARN, text.data(), text.size());
 }
@@ -208,19 +202,6 @@ Borrowed::~Borrowed() {
   const Lock lock(book_.mutex);
   for (Member* member : members_) --member->borrowed;
   book_.returned.notify_all();
-}
-
-void wait_unused(Book& book, Lock& lock, uint64_t process) {
-  std::vector<Member*> users;
-  for (Member* member : book.members) {
-    if (member->has(process)) users.push_back(member);
-  }
-  {
-    const Borrowed borrowed(book, std::move(users));
-    lock.unlock();
-    for (const Member* member : borrowed.members()) member->wait_unused(process);
-  }
-  lock.lock();
 }
 
 Member* attach(Book& book, const weft_group& group) {

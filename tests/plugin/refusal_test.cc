@@ -82,6 +82,14 @@ const Fault kFaults[] = {
     {"transport_short", "the table of the transport lacks the required entry \"reduces\""},
     {"transport_major", "the table of the transport is of weft ABI 7.0, this library has 1.0"},
     {"transport_engines", "offers no engine that this library knows"},
+    {"memory_null_entry", "the table of the memory plugin lacks the required entry \"explain\""},
+    {"memory_null_window",
+     "the table of the memory plugin lacks the required entry \"window_find\""},
+    {"memory_null_range",
+     "the table of the memory plugin lacks the required entry \"range_unset\""},
+    {"memory_short", "the table of the memory plugin lacks the required entry \"range_activate\""},
+    {"memory_major", "the table of the memory plugin is of weft ABI 7.0, this library has 1.0"},
+    {"memory_families", "offers no family of functions that this library knows"},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, Refusal, testing::ValuesIn(kFaults),
                          [](const testing::TestParamInfo<Fault>& test) {

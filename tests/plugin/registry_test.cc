@@ -113,6 +113,27 @@ TEST(Registry, UsesATransportWrittenInC) {
   EXPECT_EQ(take_failure(), "no devices");
 }
 
+TEST(Registry, UsesAMemoryPluginWrittenInC) {
+  Registry registry;
+  registry.load(kFolder / "fault_memory_none.so");
+  EXPECT_EQ(registry.plugins().front().refusal, "");
+  EXPECT_EQ(registry.find_memory("nowhere"), nullptr);
+  const Memory* memory = registry.find_memory("nowhere-memory");
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(memory->table.families, WEFT_MEMORY_WINDOWS | WEFT_MEMORY_RANGES);
+  void* context = nullptr;
+  EXPECT_EQ(memory->table.open(&host(), &context), WEFT_OK);
+}
+
+TEST(Registry, AMemoryPluginNeedsOnlyTheFunctionsOfWhatItOffers) {
+  for (const char* file : {"fault_memory_windows_only.so", "fault_memory_ranges_only.so"}) {
+    Registry registry;
+    registry.load(kFolder / file);
+    EXPECT_EQ(registry.plugins().front().refusal, "");
+    EXPECT_NE(registry.find_memory("nowhere-memory"), nullptr);
+  }
+}
+
 TEST(Registry, LoadsAFolderInTheOrderOfNames) {
   const fs::path folder = new_folder();
   fs::copy_file(kFolder / "toy.so", folder / "b.so");
