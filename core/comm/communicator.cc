@@ -200,6 +200,10 @@ void Communicator::on_peer_lost(uint32_t rank, const std::string& what) noexcept
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
 }
 
+void Communicator::on_cut_off(const std::string& why) noexcept {
+  for (const auto& memory : memories_) memory->on_cut_off(why);
+}
+
 void Communicator::on_peer_left(uint32_t rank) noexcept {
   watch_->peer_left(rank);
   for (const auto& memory : memories_) memory->on_peer_gone(rank);

@@ -166,6 +166,7 @@ class Communicator final : private control::Listener {
   void on_peer_lost(uint32_t rank, const std::string& what) noexcept override;
   void on_peer_left(uint32_t rank) noexcept override;
   void on_message(uint32_t from, std::span<const std::byte> bytes) noexcept override;
+  void on_cut_off(const std::string& why) noexcept override;
 
   const uint32_t ranks_;
   const uint32_t rank_;

@@ -205,6 +205,20 @@ void MemoryGroup::on_peer_gone(uint32_t rank) {
   take_answer(rank, ticket, HCCL_E_REMOTE, fmt::format("rank {} has left or died", rank));
 }
 
+/// Answers that are on their way get lost.
+void MemoryGroup::on_cut_off(const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (inquiry_.missing.empty()) return;
+    inquiry_.missing.clear();
+    if (inquiry_.code == WEFT_OK) {
+      inquiry_.code = HCCL_E_REMOTE;
+      inquiry_.reason = why;
+    }
+  }
+  changed_.notify_all();
+}
+
 void MemoryGroup::on_message(uint32_t from, std::span<const std::byte> bytes) {
   Header header{};
   if (bytes.size() < sizeof header) return;

@@ -59,10 +59,11 @@ class MemoryGroup {
   [[nodiscard]] uint32_t space() const noexcept { return space_; }
   [[nodiscard]] void* member() const noexcept { return member_; }
 
-  // On the control thread: a message of the group of the same space of another rank, and the end of
-  // a rank.
+  // On the control thread: a message of the group of the same space of another rank, the end of a
+  // rank, and that of the way to all others.
   void on_message(uint32_t from, std::span<const std::byte> bytes);
   void on_peer_gone(uint32_t rank);
+  void on_cut_off(const std::string& why);
 
  private:
   struct Question {

@@ -89,6 +89,9 @@ class Listener {
   /// the news that it left.
   virtual void on_message([[maybe_unused]] std::uint32_t from,
                           [[maybe_unused]] std::span<const std::byte> bytes) noexcept {}
+  /// The serving process has ended: the remaining ranks can post nothing to each other any more.
+  /// After the losses that this is.
+  virtual void on_cut_off([[maybe_unused]] const std::string& why) noexcept {}
 };
 
 class Member;

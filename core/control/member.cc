@@ -164,6 +164,7 @@ void Member::on_end(Link&, const std::string& why) {
     lost = true;
   }
   if (!lost) log::info(cause + "; the remaining ranks no longer notice each other's death");
+  report({News::kCutOff, 0, cause, {}});
 }
 
 void Member::end(Failure failure) {
@@ -219,6 +220,8 @@ void Member::deliver(const Event& event) {
       return listener_->on_peer_left(event.rank);
     case News::kMessage:
       return listener_->on_message(event.rank, event.bytes);
+    case News::kCutOff:
+      return listener_->on_cut_off(event.what);
   }
 }
 

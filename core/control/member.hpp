@@ -40,12 +40,12 @@ class Member final : public std::enable_shared_from_this<Member>, private Link::
  private:
   enum class Phase { kJoining, kJoined, kEnded };
 
-  enum class News { kLost, kLeft, kMessage };
+  enum class News { kLost, kLeft, kMessage, kCutOff };
 
   struct Event {
     News news;
     std::uint32_t rank;
-    std::string what;  // of a loss
+    std::string what;  // of a loss, or why this rank is cut off
     Bytes bytes;       // of a message
   };
 
