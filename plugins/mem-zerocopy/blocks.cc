@@ -150,8 +150,8 @@ void deactivate(Member& member, uint64_t address) {
     lock.unlock();
     if (ask(*owner.members()[0], question) != WEFT_OK) {
       book.warn(
-          fmt::format("zero copy: not all ranks let go of the block at {:#x}, since some are "
-                      "gone; it is deactivated all the same",
+          fmt::format("zero copy: not all ranks let go of the block at {:#x}: some are gone or "
+                      "do not answer; it is deactivated all the same",
                       address));
     }
   }

@@ -195,8 +195,8 @@ void unset_range(Member& member, uint64_t base) {
     lock.unlock();
     if (ask(*setter.members()[0], question) != WEFT_OK) {
       book.warn(
-          fmt::format("zero copy: not all ranks let go of the range at {:#x}, since some are "
-                      "gone; it is unset all the same",
+          fmt::format("zero copy: not all ranks let go of the range at {:#x}: some are gone or "
+                      "do not answer; it is unset all the same",
                       base));
     }
   }

@@ -2,6 +2,8 @@
 // Zero-copy ranges through the HCCL API: codes, and ranks that fail, die or do not come.
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "policy_file.hpp"
 #include "zero_copy.hpp"
 
@@ -206,6 +208,23 @@ TEST(ZeroCopyFaults, APeerThatDestroyedItsCommunicatorDoesNotHoldUp) {
     }
     rank.sync();
     ok(HcclCommDestroy(later));
+  });
+}
+
+TEST(ZeroCopyFaults, TheRootMayEndWhileOthersCloseTheirRanges) {
+  run_ranks(3, Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    RangeOf range(comm, 32 * kUnit);
+    std::deque<Block> blocks;
+    for (size_t i = 0; i < 32; ++i) blocks.emplace_back(comm, range.at(i));
+    rank.sync();
+    if (rank.rank() == 0) {
+      ok(HcclCommDestroy(comm));
+      rank.exit_process();  // with it goes the way of the others to each other
+    }
+    for (Block& block : blocks) block.close(comm);
+    range.close(comm);
+    ok(HcclCommDestroy(comm));
   });
 }
 
