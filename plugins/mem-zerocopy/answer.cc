@@ -2,7 +2,9 @@
 // What the other ranks' questions do here.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "book.hpp"
 #include "question.hpp"
@@ -17,15 +19,27 @@ struct Asked {
   RemoteRange range;
 };
 
-/// Ends the use of blocks that are no longer in the book, then unmaps them. Lets the lock go. Waits
-/// for the calls that the asking rank has issued and no others: it could be what those wait for.
+/// Gives calls here that found memory of the asking rank a moment to end. The owner's own calls
+/// with the block have ended, so peers need nothing of it any more; but one that failed at the
+/// owner may still be copying here. No longer than that: a call here may need a rank whose question
+/// waits behind this one.
+void let_calls_end(const weft_group& group, uint32_t peer) {
+  constexpr std::chrono::milliseconds kPatience{100};
+  constexpr std::chrono::microseconds kStep{50};
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (group.peer_in_use(group.self, peer) != 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kStep);
+  }
+}
+
+/// Unmaps blocks that are no longer in the book, after their last use. Lets the lock go.
 void retire(const Asked& asked, Lock& lock, Removed removed) {
   if (removed.empty()) return;
   for (const auto& [token, block] : removed) {
     asked.member.book.hide_peers(asked.range.process, {token, block.bytes});
   }
   lock.unlock();
-  asked.member.group.wait_unused(asked.member.group.self, asked.peer);
+  let_calls_end(asked.member.group, asked.peer);
   lock.lock();
 }
 
@@ -77,7 +91,7 @@ void answer(Member& member, uint32_t peer, const void* bytes, uint64_t length) {
   }
   const uint64_t process = member.group.processes[peer];
   if (process == member.process()) {  // its addresses are good here as they are
-    if (question.verb == Verb::kUnmap) member.group.wait_unused(member.group.self, peer);
+    if (question.verb == Verb::kUnmap) let_calls_end(member.group, peer);
     return;
   }
   const RemoteRange range{process, question.range, question.flags, question.serial};

@@ -134,13 +134,12 @@ void Group::fill() {
     return as_group(self).own_busy ? 1 : 0;
   };
   table_.peer_in_use = [](void* self, uint32_t) -> int32_t {
-    return as_group(self).peers_busy ? 1 : 0;
+    if (!as_group(self).peers_busy) return 0;
+    as_group(self).asked_in_use = true;
+    return 1;
   };
   table_.wait_unused = [](void* self, uint32_t) {
-    Group& group = as_group(self);
-    group.waiting = true;
-    while (group.peers_busy) std::this_thread::yield();
-    group.waiting = false;
+    while (as_group(self).peers_busy) std::this_thread::yield();
   };
 }
 

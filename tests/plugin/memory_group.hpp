@@ -88,8 +88,8 @@ class Group {
   std::atomic<int> peer_shows_until_fault{0};
   std::atomic<bool> own_busy{false};
   std::atomic<bool> peers_busy{false};
-  std::atomic<bool> waiting{false};     // in wait_unused
-  std::atomic<int> gather_seconds{20};  // then somebody is missing
+  std::atomic<bool> asked_in_use{false};  // while they were
+  std::atomic<int> gather_seconds{20};    // then somebody is missing
   /// What the core would call a bug of the plugin.
   std::atomic<int> misuses{0};
 

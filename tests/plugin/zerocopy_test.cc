@@ -448,7 +448,7 @@ TEST_P(ZeroCopy, KeepsBlocksThatACallUses) {
   });
 }
 
-TEST_P(ZeroCopy, DeactivatingWaitsForPeersThatUseTheBlock) {
+TEST_P(ZeroCopy, DeactivatingDoesNotWaitForEverForPeersThatAreBusy) {
   run(2, [&](const Here& here) {
     const auto group = here.join();
     const Reserved room(kUnit);
@@ -457,19 +457,14 @@ TEST_P(ZeroCopy, DeactivatingWaitsForPeersThatUseTheBlock) {
     if (here.rank.rank() == 0) good(here.activate(*group, block.address, block.memory));
     const auto all = tell(here, block.address);
     if (here.rank.rank() == 1) {
-      const auto there = group->peer(0, all[0], kUnit);
-      check(there.has_value(), "seen");
+      check(group->peer(0, all[0], kUnit).has_value(), "seen");
       group->peers_busy = true;
       here.rank.sync();
-      eventually([&] { return group->waiting.load(); }, "the owner lets go");
+      eventually([&] { return group->asked_in_use.load(); }, "the owner lets go");
       check(!group->peer(0, all[0], kUnit), "no later call finds it");
-      *reinterpret_cast<volatile unsigned char*>(*there) = 5;  // still mapped
-      here.rank.event(0);
-      group->peers_busy = false;
     } else {
       here.rank.sync();
       good(here.deactivate(*group, block.address));
-      check(here.rank.counted(0) == 1, "only now");
     }
     here.rank.sync();
     block.shrink();
