@@ -82,6 +82,9 @@ const Fault kFaults[] = {
     {"transport_short", "the table of the transport lacks the required entry \"reduces\""},
     {"transport_major", "the table of the transport is of weft ABI 7.0, this library has 1.0"},
     {"transport_engines", "offers no engine that this library knows"},
+    {"transport_no_tasks", "the table of the transport lacks the required entry \"tasks\""},
+    {"transport_tasks_major", "the table of the tasks engine is of weft ABI 7.0"},
+    {"transport_tasks_entry", "the table of the tasks engine lacks the required entry \"record\""},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, Refusal, testing::ValuesIn(kFaults),
                          [](const testing::TestParamInfo<Fault>& test) {

@@ -38,12 +38,8 @@ void place(Case& c, uint32_t turn, uint32_t rank) {
 
 std::vector<Case> all_cases(Op op, const std::vector<Place>& places) {
   const std::vector<HcclReduceOp> reductions =
-      reduces(op) ? std::vector<HcclReduceOp>(std::begin(kReduceOps), std::end(kReduceOps))
-                  : std::vector<HcclReduceOp>{HCCL_REDUCE_SUM};
-  const std::vector<HcclDataType> types =
-      reduces(op)
-          ? std::vector<HcclDataType>(std::begin(kReducibleTypes), std::end(kReducibleTypes))
-          : all_types();
+      reduces(op) ? reduce_ops() : std::vector<HcclReduceOp>{HCCL_REDUCE_SUM};
+  const std::vector<HcclDataType> types = reduces(op) ? reducible_types() : all_types();
   std::vector<Case> all;
   for (const HcclDataType type : types) {
     for (const HcclReduceOp reduce : reductions) {

@@ -23,8 +23,8 @@ Case mixed_case(uint32_t number, uint32_t ranks) {
   static constexpr uint64_t kCounts[] = {5, 1, 300, 4099, 2};
   Case c;
   c.op = kOps[number % kOpCount];
-  c.type = kReducibleTypes[number % std::size(kReducibleTypes)];
-  c.reduce = kReduceOps[number % 4];
+  c.type = reducible_types()[number % reducible_types().size()];
+  c.reduce = reduce_ops()[number % reduce_ops().size()];
   c.count = kCounts[number / kOpCount % 5];
   c.root = number % ranks;
   return c;

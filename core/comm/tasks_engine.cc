@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/tasks_engine.hpp"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "base/names.hpp"
+#include "plugin/registry.hpp"
+
+namespace weft::comm {
+namespace {
+
+// A wait on a stream may take so much longer than a call: the thread that looks after calls comes
+// first.
+constexpr uint32_t kSlackSeconds = 5;
+
+uint32_t wait_seconds(std::chrono::milliseconds timeout) {
+  if (timeout.count() == 0) return 0;
+  const auto seconds = static_cast<uint64_t>(timeout.count() + 999) / 1000 + kSlackSeconds;
+  return static_cast<uint32_t>(std::min<uint64_t>(seconds, INT32_MAX));
+}
+
+/// Endpoints of communicators that failed: tasks of peers may still copy to their memory and record
+/// their flags, so both stay as they are for a while.
+void bury(const weft_transport& transport, void* endpoint) {
+  constexpr size_t kMost = 32;
+  struct Yard {
+    std::mutex mutex;
+    std::deque<std::pair<const weft_transport*, void*>> graves;
+  };
+  static auto* yard = new Yard;  // leaked: peers may outlive static destructors
+  const std::lock_guard lock(yard->mutex);
+  yard->graves.emplace_back(&transport, endpoint);
+  if (yard->graves.size() <= kMost) return;
+  yard->graves.front().first->endpoint_close(yard->graves.front().second);
+  yard->graves.pop_front();
+}
+
+}  // namespace
+
+void TasksEngine::ask_for(weft_endpoint_params& params) {
+  params.engine = WEFT_ENGINE_TASKS;
+  params.flags = exec::kPairFlags;
+  params.marks = exec::Pending::kMarks + exec::Posts::marks(params.ranks);
+}
+
+TasksEngine::TasksEngine(const weft_transport& transport, void* endpoint, uint32_t rank,
+                         uint32_t ranks, uint64_t buffer)
+    : transport_(transport),
+      endpoint_(endpoint),
+      rank_(rank),
+      layout_(exec::task_layout(ranks, buffer)),
+      boards_(std::make_unique<exec::Board[]>(2)) {
+  const int32_t code = transport_.tasks->share(endpoint_, layout_.bytes, &shared_);
+  if (code == WEFT_OK) return;
+  throw Error(static_cast<HcclResult>(code), fmt::format("sharing {} bytes of HCCL buffers: {}",
+                                                         layout_.bytes, plugin::take_failure()));
+}
+
+TasksEngine::~TasksEngine() {
+  const bool failed = watch_ != nullptr && (watch_->health() != 0 || busy());
+  pending_.reset();
+  if (failed) {
+    bury(transport_, endpoint_);
+  } else {
+    transport_.endpoint_close(endpoint_);
+  }
+}
+
+void TasksEngine::start(const exec::Setup& setup, exec::Watch& watch) {
+  setup_ = &setup;
+  watch_ = &watch;
+  tools_ = std::make_unique<exec::TaskTools>(
+      exec::TaskTools{*transport_.tasks, endpoint_, watch, wait_seconds(setup.timeout)});
+  pending_ = std::make_unique<exec::Pending>(setup, *tools_, watch);
+  lowering_ = std::make_unique<exec::Lowering>(rank_, layout_, peers_);
+  posts_ = std::make_unique<exec::Posts>(rank_, layout_, peers_, *tools_, *pending_);
+}
+
+void TasksEngine::shape(schedule::Geometry& geometry) const {
+  geometry.staged = true;
+  geometry.scratch_bytes = layout_.scratch_bytes;
+  geometry.in_bytes = layout_.area_bytes;
+  geometry.out_bytes = layout_.area_bytes;
+  geometry.temp_bytes = layout_.temp_bytes;
+}
+
+void TasksEngine::check_reduction(const CallKey& key) const {
+  if (transport_.tasks->reduces(key.type, key.reduce_op) != 0) return;
+  throw Error(
+      HCCL_E_NOT_SUPPORT,
+      fmt::format("{} cannot run as stream tasks: inline reduce combines int8, int16, int32, "
+                  "fp16, bfp16 and fp32 with sum, max and min only; set engine = \"direct\" "
+                  "in [transport] of the policy, or convert the data",
+                  describe(key)));
+}
+
+void TasksEngine::check_plan(const schedule::Plan& plan, const std::string& algorithm) const {
+  const std::string why = exec::why_not_lowered(plan, rank_, static_cast<uint32_t>(peers_.size()));
+  if (why.empty()) return;
+  throw Error(
+      HCCL_E_NOT_SUPPORT,
+      fmt::format("{} cannot run as stream tasks: {}; choose another algorithm, or set engine "
+                  "= \"direct\" in [transport] of the policy",
+                  algorithm, why));
+}
+
+uint32_t TasksEngine::locate(const void* buffer, uint64_t bytes) const {
+  uint32_t place = WEFT_PLACE_DEVICE;
+  if (bytes == 0) return place;
+  const int32_t code = transport_.tasks->locate(endpoint_, buffer, bytes, &place);
+  if (code == WEFT_OK) return place;
+  throw Error(static_cast<HcclResult>(code), plugin::take_failure());
+}
+
+/// Puts a call on the stream. What stops in between leaves peers waiting for the rest: then this
+/// communicator has failed. Returns the call.
+template <class Body>
+uint32_t TasksEngine::carry_out(const CallKey& key, void* stream, const Body& body) {
+  exec::TaskQueue queue(*tools_, stream);
+  const uint32_t call = pending_->begin(key, queue);
+  try {
+    body(queue, call);
+    pending_->end(call, queue);
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    pending_->fail(known == nullptr ? HCCL_E_INTERNAL : known->code(), error.what());
+    pending_->cancel(call);
+    throw;
+  }
+  return call;
+}
+
+void TasksEngine::issue(const exec::TaskCall& call, const CallKey& key, void* stream) {
+  const uint32_t number = carry_out(key, stream, [&](exec::TaskQueue& queue, uint32_t) {
+    pending_->follow_last_collective(queue);
+    lowering_->run(call, queue);
+  });
+  pending_->set_last_collective(number);
+}
+
+void TasksEngine::issue(std::span<const exec::MessageStep> steps, void* stream) {
+  using Kind = exec::MessageStep::Kind;
+  CallKey key{steps.size(), 0, kOpBatch, 0, 0, 0};
+  if (steps.size() == 1) {
+    const exec::MessageStep& only = steps.front();
+    key = {only.count, only.peer, only.kind == Kind::kReceive ? kOpReceive : kOpSend,
+           only.type,  0,         0};
+  }
+  std::vector<uint32_t> places;
+  for (const exec::MessageStep& step : steps) {
+    if (step.kind != Kind::kCopy && watch_->state(step.peer) == exec::PeerState::kLeft) {
+      throw Error(HCCL_E_REMOTE,
+                  fmt::format("{} has destroyed its communicator; {} cannot complete",
+                              setup_->peer_names[step.peer], describe(key)));
+    }
+    uint32_t place = WEFT_PLACE_DEVICE;
+    if (step.from != nullptr) place = std::max(place, locate(step.from, step.bytes));
+    if (step.to != nullptr) place = std::max(place, locate(step.to, step.bytes));
+    places.push_back(place);
+  }
+  carry_out(key, stream, [&](exec::TaskQueue& queue, uint32_t call) {
+    posts_->run(steps, places, call, queue);
+  });
+}
+
+}  // namespace weft::comm
