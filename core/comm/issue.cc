@@ -76,6 +76,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   const auto bind = has_lengths(key.op) ? schedule::bind_blocks : schedule::bind;
   if (ranks_ == 1) {
     made->plan = bind(alone(key), geometry);
+    made->partners = {false};
     made->algorithm = "copy";
     made->source = "single rank";
   } else {
@@ -101,7 +102,9 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = bind(schedule::emit(algorithm.table, algorithm.name.c_str(), shape, choice.params),
                       geometry);
-    if (tasks_engine_ != nullptr) tasks_engine_->check_plan(made->plan, algorithm.name);
+    if (tasks_engine_ != nullptr) {
+      made->partners = tasks_engine_->partners(algorithm, shape, choice.params);
+    }
     made->algorithm = algorithm.name;
     made->source = choice.source;
     hash.add(algorithm.name.data(), algorithm.name.size());

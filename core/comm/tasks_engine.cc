@@ -8,7 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/names.hpp"
-#include "plugin/registry.hpp"
+#include "schedule/builder.hpp"
+#include "schedule/partners.hpp"
 
 namespace weft::comm {
 namespace {
@@ -98,14 +99,16 @@ void TasksEngine::check_reduction(const CallKey& key) const {
                   describe(key)));
 }
 
-void TasksEngine::check_plan(const schedule::Plan& plan, const std::string& algorithm) const {
-  const std::string why = exec::why_not_lowered(plan, rank_, static_cast<uint32_t>(peers_.size()));
-  if (why.empty()) return;
-  throw Error(
-      HCCL_E_NOT_SUPPORT,
-      fmt::format("{} cannot run as stream tasks: {}; choose another algorithm, or set engine "
-                  "= \"direct\" in [transport] of the policy",
-                  algorithm, why));
+std::vector<bool> TasksEngine::partners(const plugin::Algorithm& algorithm,
+                                        const schedule::Shape& shape,
+                                        const std::vector<int64_t>& params) {
+  std::vector<bool>& known = partners_[{algorithm.name, shape.op, shape.root, params}];
+  if (known.empty()) {
+    known = schedule::partners(shape, [&](const schedule::Shape& of) {
+      return schedule::emit(algorithm.table, algorithm.name.c_str(), of, params);
+    });
+  }
+  return known;
 }
 
 uint32_t TasksEngine::locate(const void* buffer, uint64_t bytes) const {

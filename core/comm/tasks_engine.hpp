@@ -4,14 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "exec/lowering.hpp"
 #include "exec/pending.hpp"
 #include "exec/posts.hpp"
 #include "exec/watch.hpp"
+#include "plugin/registry.hpp"
 #include "schedule/plan.hpp"
 #include "weft/transport.h"
 
@@ -42,7 +46,10 @@ class TasksEngine {
   void shape(schedule::Geometry& geometry) const;
   /// Throws Error (HCCL_E_NOT_SUPPORT), with what to do about it.
   void check_reduction(const CallKey& key) const;
-  void check_plan(const schedule::Plan& plan, const std::string& algorithm) const;
+  /// Of this rank in calls of an algorithm (schedule::partners).
+  [[nodiscard]] std::vector<bool> partners(const plugin::Algorithm& algorithm,
+                                           const schedule::Shape& shape,
+                                           const std::vector<int64_t>& params);
 
   /// WEFT_PLACE_* of a caller's buffer. Throws Error if streams cannot copy it.
   [[nodiscard]] uint32_t locate(const void* buffer, uint64_t bytes) const;
@@ -70,6 +77,9 @@ class TasksEngine {
   std::unique_ptr<exec::Pending> pending_;
   std::unique_ptr<exec::Lowering> lowering_;
   std::unique_ptr<exec::Posts> posts_;
+  // By algorithm, operation, root and parameters.
+  std::map<std::tuple<std::string, uint32_t, uint32_t, std::vector<int64_t>>, std::vector<bool>>
+      partners_;
 };
 
 }  // namespace weft::comm

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/lowering.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -17,11 +15,6 @@ using schedule::Plan;
 using schedule::PlanBody;
 using schedule::PlanStep;
 
-bool is_sync(const PlanStep& step) {
-  return step.opcode == Opcode::kSignal || step.opcode == Opcode::kSignalCarry ||
-         step.opcode == Opcode::kWait;
-}
-
 uint64_t pieces(uint64_t bytes, uint64_t piece) { return (bytes + piece - 1) / piece; }
 
 /// Of what this rank and a peer have for each other in all_to_all_v, where both know both.
@@ -31,21 +24,6 @@ uint64_t pieces_with(const TaskCall& call, uint32_t peer, uint32_t ranks) {
 }
 
 }  // namespace
-
-std::string why_not_lowered(const Plan& plan, uint32_t rank, uint32_t ranks) {
-  std::vector<bool> known(ranks, false);
-  known[rank] = true;
-  for (const PlanStep& step : plan.last.steps) {
-    if (is_sync(step)) known[step.peer] = true;
-  }
-  for (const Operand& operand : plan.last.operands) {
-    const uint32_t owner = operand.base % ranks;
-    if (known[owner]) continue;
-    return fmt::format("rank {} uses memory of rank {} without a signal to or from it", rank,
-                       owner);
-  }
-  return {};
-}
 
 uint64_t pieces_of(const TaskCall& call, uint32_t ranks) {
   const Plan& plan = call.plan->plan;
@@ -104,9 +82,8 @@ void Lowering::run_piece(const Piece& piece) {
 }
 
 void Lowering::find_partners(const Piece& piece) {
-  partners_.assign(ranks(), false);
-  for (const PlanStep& each : piece.body.steps) {
-    if (is_sync(each) && takes_part(piece, each.peer)) partners_[each.peer] = true;
+  for (uint32_t peer = 0; peer < ranks(); ++peer) {
+    partners_[peer] = piece.call.plan->partners[peer] && takes_part(piece, peer);
   }
 }
 

@@ -4,16 +4,16 @@
 //
 // A call goes through the areas of shared memory piece by piece: the caller's blocks are copied
 // into In, the plan runs on the areas of all ranks, Out is copied to the caller. Each piece ends
-// with a signal to and from every rank that the plan talks to. So when a piece begins
+// with a signal to and from every partner: each rank that this one signals, waits for, or shares
+// memory with. So when a piece begins
 //  - nobody touches this rank's In and Out any more,
 //  - the other Scratch area may still be read by some, the one used now by nobody: it was used two
 //    pieces ago.
-// A rank that the last call did not talk to is met at the beginning of a call as well.
+// A partner that was none in the last call is met at the beginning of a call as well.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "exec/executor.hpp"
@@ -37,10 +37,6 @@ struct TaskCall {
   std::byte* aside = nullptr;
   uint64_t in_bytes = 0;  // from the beginning of the input to its end
 };
-
-/// Why this engine cannot run the plan of rank `rank`; empty if it can.
-[[nodiscard]] std::string why_not_lowered(const schedule::Plan& plan, uint32_t rank,
-                                          uint32_t ranks);
 
 /// Runs of the plan that the call needs on this rank.
 [[nodiscard]] uint64_t pieces_of(const TaskCall& call, uint32_t ranks);
