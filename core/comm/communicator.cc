@@ -89,13 +89,13 @@ void Communicator::open_endpoint() {
   params.device = device_;
   params.engine = WEFT_ENGINE_DIRECT;
   const bool tasks = policy_->settings().engine == "tasks";
-  if (tasks) TasksEngine::ask_for(params);
-  check(t.endpoint_open(transport_.context, &params, &endpoint_), "opening an endpoint");
   if (tasks) {
-    tasks_engine_ =
-        std::make_unique<TasksEngine>(t, endpoint_, rank_, ranks_, options_.scratch_bytes);
+    TasksEngine::ask_for(params);
+    tasks_engine_ = TasksEngine::open(t, transport_.context, params, options_.scratch_bytes);
+    endpoint_ = tasks_engine_->endpoint();
     return;
   }
+  check(t.endpoint_open(transport_.context, &params, &endpoint_), "opening an endpoint");
   void* memory = nullptr;
   const exec::BoardLayout layout = exec::board_layout(ranks_, options_.scratch_bytes);
   if (t.allocate(endpoint_, layout.bytes, &memory) != HCCL_SUCCESS) {

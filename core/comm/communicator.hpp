@@ -105,6 +105,9 @@ class Communicator final : private control::Listener {
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;
 
+  /// issue() may wait for room on a stream, and so for peers.
+  [[nodiscard]] bool issue_waits() const noexcept { return tasks_engine_ != nullptr; }
+
   /// Some call has not ended yet.
   [[nodiscard]] bool busy() const noexcept {
     return executor_->ended() != next_task_ || messenger_->busy() ||

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <deque>
-#include <mutex>
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "base/names.hpp"
+#include "comm/closing.hpp"
 #include "schedule/builder.hpp"
 #include "schedule/partners.hpp"
 
@@ -24,22 +24,6 @@ uint32_t wait_seconds(std::chrono::milliseconds timeout) {
   return static_cast<uint32_t>(std::min<uint64_t>(seconds, INT32_MAX));
 }
 
-/// Endpoints of communicators that failed: tasks of peers may still copy to their memory and record
-/// their flags, so both stay as they are for a while.
-void bury(const weft_transport& transport, void* endpoint) {
-  constexpr size_t kMost = 32;
-  struct Yard {
-    std::mutex mutex;
-    std::deque<std::pair<const weft_transport*, void*>> graves;
-  };
-  static auto* yard = new Yard;  // leaked: peers may outlive static destructors
-  const std::lock_guard lock(yard->mutex);
-  yard->graves.emplace_back(&transport, endpoint);
-  if (yard->graves.size() <= kMost) return;
-  yard->graves.front().first->endpoint_close(yard->graves.front().second);
-  yard->graves.pop_front();
-}
-
 }  // namespace
 
 void TasksEngine::ask_for(weft_endpoint_params& params) {
@@ -48,31 +32,42 @@ void TasksEngine::ask_for(weft_endpoint_params& params) {
   params.marks = exec::Pending::kMarks + exec::Posts::marks(params.ranks);
 }
 
-TasksEngine::TasksEngine(const weft_transport& transport, void* endpoint, uint32_t rank,
-                         uint32_t ranks, uint64_t buffer)
+TasksEngine::TasksEngine(const weft_transport& transport, void* endpoint,
+                         const weft_endpoint_params& params, uint64_t buffer)
     : transport_(transport),
       endpoint_(endpoint),
-      rank_(rank),
-      layout_(exec::task_layout(ranks, buffer)),
-      boards_(std::make_unique<exec::Board[]>(2)) {
-  const int32_t code = transport_.tasks->share(endpoint_, layout_.bytes, &shared_);
-  if (code == WEFT_OK) return;
-  throw Error(static_cast<HcclResult>(code), fmt::format("sharing {} bytes of HCCL buffers: {}",
-                                                         layout_.bytes, plugin::take_failure()));
+      rank_(params.rank),
+      layout_(exec::task_layout(params.ranks, buffer)),
+      boards_(std::make_unique<exec::Board[]>(2)) {}
+
+std::unique_ptr<TasksEngine> TasksEngine::open(const weft_transport& transport, void* context,
+                                               const weft_endpoint_params& params,
+                                               uint64_t buffer) {
+  for (;;) {
+    void* endpoint = nullptr;
+    int32_t code = transport.endpoint_open(context, &params, &endpoint);
+    if (code == WEFT_OK) {
+      std::unique_ptr<TasksEngine> made(new TasksEngine(transport, endpoint, params, buffer));
+      code = transport.tasks->share(endpoint, made->layout_.bytes, &made->shared_);
+      if (code == WEFT_OK) return made;
+    }
+    const std::string why = plugin::take_failure();
+    // What is about to be closed may hold what is missing.
+    if (close_now()) continue;
+    throw Error(static_cast<HcclResult>(code), fmt::format("opening an endpoint: {}", why));
+  }
 }
 
 TasksEngine::~TasksEngine() {
-  const bool failed = watch_ != nullptr && (watch_->health() != 0 || busy());
   pending_.reset();
-  if (failed) {
-    bury(transport_, endpoint_);
+  if (watch_ != nullptr) {
+    close_later(transport_, endpoint_);
   } else {
-    transport_.endpoint_close(endpoint_);
+    transport_.endpoint_close(endpoint_);  // nobody knows it
   }
 }
 
 void TasksEngine::start(const exec::Setup& setup, exec::Watch& watch) {
-  setup_ = &setup;
   watch_ = &watch;
   tools_ = std::make_unique<exec::TaskTools>(
       exec::TaskTools{*transport_.tasks, endpoint_, watch, wait_seconds(setup.timeout)});
@@ -119,6 +114,13 @@ uint32_t TasksEngine::locate(const void* buffer, uint64_t bytes) const {
   throw Error(static_cast<HcclResult>(code), plugin::take_failure());
 }
 
+/// A rank that has left will never do its part, and its memory is not to be written to.
+void TasksEngine::require_member(uint32_t peer, const CallKey& key) {
+  if (watch_->state(peer) != exec::PeerState::kLeft) return;
+  const int32_t code = watch_->raise_remote(peer, pending_->issued() + 1, key);
+  throw Error(static_cast<HcclResult>(code), watch_->health_text());
+}
+
 /// Puts a call on the stream. What stops in between leaves peers waiting for the rest: then this
 /// communicator has failed. Returns the call.
 template <class Body>
@@ -138,6 +140,9 @@ uint32_t TasksEngine::carry_out(const CallKey& key, void* stream, const Body& bo
 }
 
 void TasksEngine::issue(const exec::TaskCall& call, const CallKey& key, void* stream) {
+  for (uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (call.plan->partners[peer]) require_member(peer, key);
+  }
   const uint32_t number = carry_out(key, stream, [&](exec::TaskQueue& queue, uint32_t) {
     pending_->follow_last_collective(queue);
     lowering_->run(call, queue);
@@ -155,11 +160,7 @@ void TasksEngine::issue(std::span<const exec::MessageStep> steps, void* stream) 
   }
   std::vector<uint32_t> places;
   for (const exec::MessageStep& step : steps) {
-    if (step.kind != Kind::kCopy && watch_->state(step.peer) == exec::PeerState::kLeft) {
-      throw Error(HCCL_E_REMOTE,
-                  fmt::format("{} has destroyed its communicator; {} cannot complete",
-                              setup_->peer_names[step.peer], describe(key)));
-    }
+    if (step.kind != Kind::kCopy) require_member(step.peer, key);
     uint32_t place = WEFT_PLACE_DEVICE;
     if (step.from != nullptr) place = std::max(place, locate(step.from, step.bytes));
     if (step.to != nullptr) place = std::max(place, locate(step.to, step.bytes));

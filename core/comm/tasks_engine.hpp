@@ -26,15 +26,16 @@ class TasksEngine {
   /// Fills in what an endpoint for this engine needs to know.
   static void ask_for(weft_endpoint_params& params);
 
-  /// Shares memory with the peers-to-be: twice `buffer` bytes, and the slots for messages. Takes
-  /// the endpoint over, unless it throws Error.
-  TasksEngine(const weft_transport& transport, void* endpoint, uint32_t rank, uint32_t ranks,
-              uint64_t buffer);
-  /// Ends the thread that looks after calls, closes the endpoint.
+  /// Opens an endpoint and shares memory with the peers-to-be: twice `buffer` bytes, and the slots
+  /// for messages. Throws Error.
+  static std::unique_ptr<TasksEngine> open(const weft_transport& transport, void* context,
+                                           const weft_endpoint_params& params, uint64_t buffer);
+  /// Ends the thread that looks after calls; the endpoint is closed later.
   ~TasksEngine();
   TasksEngine(const TasksEngine&) = delete;
   TasksEngine& operator=(const TasksEngine&) = delete;
 
+  [[nodiscard]] void* endpoint() const { return endpoint_; }
   [[nodiscard]] uint64_t shared() const { return reinterpret_cast<uint64_t>(shared_); }
   /// The next rank's memory, at its address here.
   void add_peer(uint64_t shared) { peers_.push_back(reinterpret_cast<std::byte*>(shared)); }
@@ -61,6 +62,10 @@ class TasksEngine {
   [[nodiscard]] bool busy() { return pending_ != nullptr && pending_->busy(); }
 
  private:
+  TasksEngine(const weft_transport& transport, void* endpoint, const weft_endpoint_params& params,
+              uint64_t buffer);
+
+  void require_member(uint32_t peer, const CallKey& key);
   template <class Body>
   uint32_t carry_out(const CallKey& key, void* stream, const Body& body);
 
@@ -71,7 +76,6 @@ class TasksEngine {
   void* shared_ = nullptr;
   std::vector<std::byte*> peers_;
   std::unique_ptr<exec::Board[]> boards_;  // own, any other's
-  const exec::Setup* setup_ = nullptr;
   exec::Watch* watch_ = nullptr;
   std::unique_ptr<exec::TaskTools> tools_;
   std::unique_ptr<exec::Pending> pending_;

@@ -48,6 +48,9 @@ class Pending {
   /// A stream of the communicator's own on which parts of calls run.
   void add_stream(void* stream);
 
+  /// Calls so far.
+  [[nodiscard]] uint64_t issued() const noexcept { return issued_; }
+
   /// Gives the communicator up and aborts all its streams. Any thread.
   void fail(int32_t code, const std::string& text) noexcept;
   /// A peer is lost or has left: from the control plane.
