@@ -55,7 +55,7 @@ class TasksEngine {
   /// WEFT_PLACE_* of a caller's buffer. Throws Error if streams cannot copy it.
   [[nodiscard]] uint32_t locate(const void* buffer, uint64_t bytes) const;
   /// Throw Error; the communicator is given up if something is on the stream by then.
-  void issue(const exec::TaskCall& call, const CallKey& key, void* stream);
+  void issue(exec::TaskCall call, const CallKey& key, void* stream);
   void issue(std::span<const exec::MessageStep> steps, void* stream);
 
   void peer_gone() noexcept { pending_->peer_gone(); }
@@ -65,6 +65,7 @@ class TasksEngine {
   TasksEngine(const weft_transport& transport, void* endpoint, const weft_endpoint_params& params,
               uint64_t buffer);
 
+  [[nodiscard]] uint32_t ranks() const { return static_cast<uint32_t>(peers_.size()); }
   void require_member(uint32_t peer, const CallKey& key);
   template <class Body>
   uint32_t carry_out(const CallKey& key, void* stream, const Body& body);

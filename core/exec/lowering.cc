@@ -61,7 +61,8 @@ void Lowering::run(TaskCall call, TaskQueue& queue) {
   std::vector<bool> met;
   for (uint64_t i = 0; i < count; ++i) {
     const bool full = i + 1 < count && !plan.has_lengths;
-    Piece piece{call, queue, full ? plan.full : plan.last, i, i * plan.piece_bytes, 0};
+    Piece piece{call, queue,         full ? plan.full : plan.last, i, i * plan.piece_bytes,
+                0,    i + 1 == count};
     const uint64_t bytes =
         full || plan.has_lengths ? plan.piece_bytes : plan.block_bytes - piece.begin;
     piece.stride = schedule::piece_stride(bytes);
@@ -73,12 +74,18 @@ void Lowering::run(TaskCall call, TaskQueue& queue) {
 
 void Lowering::run_piece(const Piece& piece) {
   find_partners(piece);
-  if (piece.number == 0) meet(piece.queue, true);
+  if (piece.number == 0) {
+    // Both of a pair know whether the last call was one of theirs: calls are the same on all ranks.
+    signal_partners(piece.queue, true);
+    await_partners(piece.queue, true);
+  }
   copy_in(piece);
   if (piece.call.plan->plan.uses_scratch) parity_ ^= 1;
   for (const PlanStep& each : piece.body.steps) step(piece, each);
   copy_out(piece);
-  meet(piece.queue, false);
+  signal_partners(piece.queue, false);
+  if (piece.last) piece.queue.mark(piece.call.told_mark);
+  await_partners(piece.queue, false);
 }
 
 void Lowering::find_partners(const Piece& piece) {
@@ -87,16 +94,15 @@ void Lowering::find_partners(const Piece& piece) {
   }
 }
 
-/// Both of a pair know whether the last call was one of theirs: calls are the same on all ranks.
-void Lowering::meet(TaskQueue& queue, bool strangers_only) {
-  const auto meets = [&](uint32_t peer) {
-    return partners_[peer] && !(strangers_only && met_[peer]);
-  };
+void Lowering::signal_partners(TaskQueue& queue, bool strangers_only) {
   for (uint32_t peer = 0; peer < ranks(); ++peer) {
-    if (meets(peer)) signals_.signal(queue, peer);
+    if (meets(peer, strangers_only)) signals_.signal(queue, peer);
   }
+}
+
+void Lowering::await_partners(TaskQueue& queue, bool strangers_only) {
   for (uint32_t peer = 0; peer < ranks(); ++peer) {
-    if (meets(peer)) signals_.wait(queue, peer);
+    if (meets(peer, strangers_only)) signals_.wait(queue, peer);
   }
 }
 

@@ -36,6 +36,8 @@ struct TaskCall {
   // what later pieces still need; or null.
   std::byte* aside = nullptr;
   uint64_t in_bytes = 0;  // from the beginning of the input to its end
+  // Set when all partners have been told that this rank has done its part.
+  uint32_t told_mark = 0;
 };
 
 /// Runs of the plan that the call needs on this rank.
@@ -58,6 +60,7 @@ class Lowering {
     uint64_t number = 0;
     uint64_t begin = 0;   // of the piece in every block, in bytes
     uint64_t stride = 0;  // from block to block in the areas
+    bool last = false;
   };
   /// A caller's block and its place in the area.
   struct Block {
@@ -68,7 +71,11 @@ class Lowering {
   static void set_aside(TaskCall& call, TaskQueue& queue, uint32_t ranks);
   void run_piece(const Piece& piece);
   void find_partners(const Piece& piece);
-  void meet(TaskQueue& queue, bool strangers_only);
+  void signal_partners(TaskQueue& queue, bool strangers_only);
+  void await_partners(TaskQueue& queue, bool strangers_only);
+  [[nodiscard]] bool meets(uint32_t peer, bool strangers_only) const {
+    return partners_[peer] && !(strangers_only && met_[peer]);
+  }
   void copy_in(const Piece& piece);
   void copy_out(const Piece& piece);
   void step(const Piece& piece, const schedule::PlanStep& step);

@@ -16,10 +16,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long calls may go on without one of them ending after a peer was lost, or has left: what they
-// need of it may be there already.
+// How long calls may go on without one of them ending after a peer was lost: what they need of it
+// may be there already.
 constexpr milliseconds kLostGrace{300};
-constexpr milliseconds kLeftGrace{1500};
+// How long the stream of a call may take to its mark when a peer has left that needs it no more.
+constexpr milliseconds kLeftGrace{200};
 constexpr milliseconds kShortTick{10};
 constexpr milliseconds kLongTick{100};
 // The thread sleeps when there was nothing to do for so long: waking it costs a system call.
@@ -101,7 +102,14 @@ uint32_t Pending::begin(const comm::CallKey& key, TaskQueue& queue) {
     std::unique_lock lock(mutex_);
     index = free_place(lock);
     Call& call = calls_[index];
-    call = {key, queue.stream(), ++issued_, call.use + 1, false, false, {}};
+    call.key = key;
+    call.stream = queue.stream();
+    call.number = ++issued_;
+    ++call.use;
+    call.free = false;
+    call.queued = false;
+    call.begun = call.hopeless = {};
+    call.needs.clear();
   }
   try {
     queue.mark(begin_mark(index));
@@ -116,6 +124,11 @@ uint32_t Pending::begin(const comm::CallKey& key, TaskQueue& queue) {
   on_their_way_.push_back(index);
   if (asleep_) changed_.notify_all();
   return index;
+}
+
+void Pending::needs(uint32_t call, uint32_t peer, uint32_t mark) {
+  const std::lock_guard lock(mutex_);
+  calls_[call].needs.push_back({peer, mark});
 }
 
 void Pending::end(uint32_t call, TaskQueue& queue) {
@@ -207,39 +220,62 @@ void Pending::watch_calls() {
       }
       continue;
     }
-    const bool hurry = any_gone() || (setup_.timeout.count() > 0 && setup_.timeout < kIdle);
+    const bool hurry =
+        first_gone() < setup_.ranks || (setup_.timeout.count() > 0 && setup_.timeout < kIdle);
     changed_.wait_for(lock, hurry ? kShortTick : kLongTick);
     if (!stop_) look(lock);
   }
 }
 
+/// A rank that the call needs and that has left without having done its part; or the number of
+/// ranks.
+uint32_t Pending::missing(const Call& call) const noexcept {
+  for (const Need& need : call.needs) {
+    const bool past = call.queued && tools_.table.passed(tools_.endpoint, need.mark) != 0;
+    if (!past && watch_.state(need.peer) == PeerState::kLeft) return need.peer;
+  }
+  return setup_.ranks;
+}
+
+/// True if the call cannot end; then the communicator was given up.
+bool Pending::look_at(uint32_t index, Clock::time_point now) noexcept {
+  Call& call = calls_[index];
+  const uint32_t peer = missing(call);
+  if (peer == setup_.ranks) {
+    call.hopeless = {};
+  } else if (call.hopeless == Clock::time_point{}) {
+    call.hopeless = now;
+  } else if (now - call.hopeless > kLeftGrace) {
+    watch_.raise_remote(peer, call.number, call.key);
+    return true;
+  }
+  if (call.begun == Clock::time_point{}) {
+    if (tools_.table.passed(tools_.endpoint, begin_mark(index)) != 0) call.begun = now;
+    return false;
+  }
+  if (setup_.timeout.count() == 0 || now - call.begun <= setup_.timeout) return false;
+  watch_.give_up(
+      HCCL_E_TIMEOUT,
+      fmt::format("{} of {} (call {} of this communicator) did not end within {} s: some rank "
+                  "has not done its part, or calls something else; see HCCL_EXEC_TIMEOUT",
+                  comm::describe(call.key), setup_.peer_names[setup_.rank], call.number,
+                  static_cast<double>(setup_.timeout.count()) / 1000));
+  return true;
+}
+
 /// Gives up if nothing can be hoped for any more. With the lock held.
 void Pending::look(std::unique_lock<std::mutex>& lock) {
   sweep(kMost);
-  if (on_their_way_.empty()) return;
+  if (on_their_way_.empty() || aborting_) return;
   const auto now = Clock::now();
-  if (aborting_) return;  // another thread does
-  if (watch_.failure() != 0) return abort_streams(lock);
-  const uint32_t gone = first_gone();
-  if (gone < setup_.ranks && now - last_progress_ > (watch_.any_lost() ? kLostGrace : kLeftGrace)) {
+  bool over = watch_.failure() != 0;
+  if (!over && watch_.any_lost() && now - last_progress_ > kLostGrace) {
     const Call& oldest = calls_[on_their_way_.front()];
-    watch_.raise_remote(gone, oldest.number, oldest.key);
-    return abort_streams(lock);
+    watch_.raise_remote(first_gone(), oldest.number, oldest.key);
+    over = true;
   }
-  for (const uint32_t index : on_their_way_) {
-    Call& call = calls_[index];
-    if (call.begun == Clock::time_point{}) {
-      if (tools_.table.passed(tools_.endpoint, begin_mark(index)) != 0) call.begun = now;
-    } else if (setup_.timeout.count() > 0 && now - call.begun > setup_.timeout) {
-      watch_.give_up(
-          HCCL_E_TIMEOUT,
-          fmt::format("{} of {} (call {} of this communicator) did not end within {} s: some rank "
-                      "has not done its part, or calls something else; see HCCL_EXEC_TIMEOUT",
-                      comm::describe(call.key), setup_.peer_names[setup_.rank], call.number,
-                      static_cast<double>(setup_.timeout.count()) / 1000));
-      return abort_streams(lock);
-    }
-  }
+  for (size_t i = 0; !over && i < on_their_way_.size(); ++i) over = look_at(on_their_way_[i], now);
+  if (over) abort_streams(lock);
 }
 
 }  // namespace weft::exec

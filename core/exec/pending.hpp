@@ -23,7 +23,7 @@ namespace weft::exec {
 class Pending {
  public:
   static constexpr uint32_t kMost = 4096;  // calls on their way at once
-  static constexpr uint32_t kMarks = 2 * kMost;
+  static constexpr uint32_t kMarks = 3 * kMost;
 
   /// All must outlive it.
   Pending(const Setup& setup, const TaskTools& tools, Watch& watch);
@@ -35,13 +35,18 @@ class Pending {
 
   /// A call begins on the stream. If there are too many it waits until one has ended. Throws Error.
   uint32_t begin(const comm::CallKey& key, TaskQueue& queue);
-  /// All of it is on the stream. Throws Error.
+  /// The call needs `peer`, which can leave in peace once this rank's stream is past the mark:
+  /// before that it cannot have ended its own part.
+  void needs(uint32_t call, uint32_t peer, uint32_t mark);
+  /// All of it is on the stream, the marks of its needs are set. Throws Error.
   void end(uint32_t call, TaskQueue& queue);
   /// What is left of a call that did not get onto the stream.
   void cancel(uint32_t call);
-  /// The marks of a call's beginning and end.
-  static uint32_t begin_mark(uint32_t call) { return 2 * call; }
-  static uint32_t end_mark(uint32_t call) { return 2 * call + 1; }
+  /// The marks of a call's beginning and end, and of when it has told its partners that this rank
+  /// has done its part.
+  static uint32_t begin_mark(uint32_t call) { return 3 * call; }
+  static uint32_t end_mark(uint32_t call) { return 3 * call + 1; }
+  static uint32_t told_mark(uint32_t call) { return 3 * call + 2; }
   /// Collectives run in the order of issue, whatever their streams.
   void follow_last_collective(TaskQueue& queue);
   void set_last_collective(uint32_t call);
@@ -60,6 +65,10 @@ class Pending {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Need {
+    uint32_t peer;
+    uint32_t mark;
+  };
   struct Call {
     comm::CallKey key;
     void* stream = nullptr;
@@ -68,13 +77,16 @@ class Pending {
     bool free = true;
     bool queued = false;  // all of it
     Clock::time_point begun;
+    Clock::time_point hopeless;  // since when a rank that it needs has left
+    std::vector<Need> needs;
   };
 
   void watch_calls();
   void look(std::unique_lock<std::mutex>& lock);
   bool sweep(size_t most);
   [[nodiscard]] uint32_t first_gone() const noexcept;
-  [[nodiscard]] bool any_gone() const noexcept { return first_gone() < setup_.ranks; }
+  [[nodiscard]] uint32_t missing(const Call& call) const noexcept;
+  bool look_at(uint32_t index, Clock::time_point now) noexcept;
   void abort_streams(std::unique_lock<std::mutex>& lock) noexcept;
   uint32_t free_place(std::unique_lock<std::mutex>& lock);
 

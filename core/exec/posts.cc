@@ -75,6 +75,7 @@ void Posts::run(std::span<const MessageStep> steps, std::span<const uint32_t> pl
     const uint32_t mark = Pending::kMarks + number;
     TaskQueue(tools_, streams_[number]).mark(mark);
     queue.follow(mark);
+    pending_.needs(call, number % static_cast<uint32_t>(shared_.size()), mark);
   }
 }
 
