@@ -54,7 +54,13 @@ aclError make_event(const Context& context, uint32_t flags, EventForm form, Shar
 struct Record {
   Stream* stream;
   uint64_t position;
-  bool reached() const noexcept { return stream->done.load(std::memory_order_acquire) >= position; }
+  bool passed() const noexcept { return stream->done.load(std::memory_order_acquire) >= position; }
+  bool reached() const noexcept { return passed() && !dropped(); }
+  /// The stream was aborted before it got there: those who wait stay blocked.
+  bool dropped() const noexcept {
+    return stream->aborted.load(std::memory_order_acquire) &&
+           position > stream->abort_floor.load(std::memory_order_relaxed);
+  }
 };
 
 }  // namespace weft::acl

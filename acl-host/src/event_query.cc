@@ -23,7 +23,7 @@ aclError look(aclrtEvent handle, const char* where, State* state) noexcept {
   if (event == nullptr) return error;
   const std::lock_guard lock(event->mutex);
   const Record record{event->stream, event->position};
-  *state = {event->form, event->flags,   event->recorded, event->recorded && record.reached(),
+  *state = {event->form, event->flags,   event->recorded, event->recorded && record.passed(),
             record,      event->time_ns, event->waits};
   return ACL_SUCCESS;
 }

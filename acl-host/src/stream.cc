@@ -163,6 +163,7 @@ Stream* create_stream(Context& context, uint32_t priority, uint32_t flags, bool 
   stream->sync_style = 0;
   stream->fault = 0;
   stream->stopped = 0;
+  stream->aborted = false;
   stream->life_state.store(Life::kLive, std::memory_order_release);
   return stream;
 }
@@ -174,6 +175,23 @@ void destroy_stream(Stream& stream, bool discard) noexcept {
   forget_subscriber(stream, discard);
   device_at(stream.device).streams.fetch_sub(1);
   g_streams.release(&stream);
+  stream.end_execute();
+}
+
+void abort_stream(Stream& stream) noexcept {
+  while (!stream.try_execute()) sched_yield();
+  if (!stream.aborted.load(std::memory_order_relaxed)) {
+    stream.abort_floor = stream.done.load(std::memory_order_relaxed);
+    const std::lock_guard lock(stream.fault_mutex);
+    if (stream.fault.load(std::memory_order_relaxed) == 0) {
+      std::snprintf(stream.fault_text, sizeof stream.fault_text,
+                    "stream %d of device %d was aborted: its tasks were dropped", stream.id,
+                    stream.device.load());
+      stream.fault.store(ACL_ERROR_RT_STREAM_ABORT, std::memory_order_relaxed);
+    }
+    stream.aborted.store(true, std::memory_order_release);
+  }
+  execute(stream, stream.tail.load(std::memory_order_acquire), Runner::kDiscard);
   stream.end_execute();
 }
 
@@ -217,7 +235,8 @@ Progress execute(Stream& stream, uint64_t position, Runner runner) noexcept {
   uint64_t done = stream.done.load(std::memory_order_relaxed);
   while (done < position) {
     Task& task = stream.tasks[done % kQueueTasks];
-    const bool stopped = stream.stopped.load(std::memory_order_relaxed) != 0;
+    const bool stopped = stream.stopped.load(std::memory_order_relaxed) != 0 ||
+                         stream.aborted.load(std::memory_order_relaxed);
     const int32_t result = task.step(stream, task, stopped ? Runner::kDiscard : runner);
     if (result == kAgain) {
       progress.again = true;

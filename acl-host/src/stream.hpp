@@ -80,6 +80,10 @@ struct alignas(1024) Stream {
   std::atomic<int32_t> sync_style{0};     // > 0: its last tasks were run by a synchroniser
   std::atomic<aclError> fault{0};         // first fault not yet reported
   std::atomic<aclError> stopped{0};       // fault that ended a stop-on-failure stream
+  // Until somebody synchronises it, an aborted stream drops its tasks, and what waits on another
+  // stream for a position above the floor stays blocked.
+  std::atomic<bool> aborted{false};
+  std::atomic<uint64_t> abort_floor{0};
   std::atomic<uint64_t> host_done{0};     // position of the newest host function that has returned
   std::atomic<uint64_t> host_dropped{0};  // ... of the newest callback that can no longer run
   uint64_t seen_by_worker = 0;            // the worker's own: `done` at its last look
@@ -137,6 +141,9 @@ aclError enqueue(Stream& stream, const char* where, Step step, const A& argument
   commit_task(stream);
   return ACL_SUCCESS;
 }
+
+/// Drops the tasks of a stream, also those that come until it is synchronised.
+void abort_stream(Stream& stream) noexcept;
 
 /// Waits until the stream has reached `position`, executing tasks meanwhile. False on expiry.
 bool reach(Stream& stream, uint64_t position, Deadline deadline) noexcept;

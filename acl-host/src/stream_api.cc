@@ -25,6 +25,8 @@ aclError synchronise(Stream& stream, Deadline deadline, const char* where) noexc
         "running",
         where, stream.id, stream.device.load());
   }
+  // From here on the stream can be used again.
+  stream.aborted.store(false, std::memory_order_release);
   return take_fault(stream);
 }
 
@@ -181,6 +183,13 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   constexpr const char* kWhere = "aclrtSynchronizeDeviceWithTimeout";
   if (const aclError error = check_timeout(timeout, kWhere)) return error;
   return synchronise_device(Deadline::after_ms(timeout), kWhere);
+}
+
+aclError aclrtStreamAbort(aclrtStream stream) {
+  Stream* target = nullptr;
+  if (const aclError error = find_stream(stream, "aclrtStreamAbort", &target)) return error;
+  abort_stream(*target);
+  return ACL_SUCCESS;
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {

@@ -32,6 +32,12 @@ struct Job {
   std::function<void()> run;
 };
 
+/// Of one communicator at a time.
+struct Room {
+  std::vector<comm::Message> batch;
+  std::vector<const QueuedOperator*> ordered;
+};
+
 struct Group {
   std::vector<QueuedOperator> operators;
   std::vector<QueuedMessage> messages;
@@ -39,8 +45,7 @@ struct Group {
   std::vector<Job> jobs;
 
   // Room for its end.
-  std::vector<comm::Message> batch;
-  std::vector<const QueuedOperator*> ordered;
+  Room room;
   std::vector<void*> streams;
 
   /// Keeps the room, so that the next group of the thread need not allocate it.
@@ -100,8 +105,8 @@ void note_use(HcclComm comm) {
 
 /// All sends and receives of one communicator, as one batch, or none: the others would meet the
 /// wrong ones of their peers. False if something failed.
-bool issue_messages(Group& group, HcclComm comm, Outcome& outcome) {
-  std::vector<comm::Message>& batch = group.batch;
+bool issue_messages(const Group& group, HcclComm comm, Room& room, Outcome& outcome) {
+  std::vector<comm::Message>& batch = room.batch;
   batch.clear();
   const Operator* first = nullptr;
   bool good = true;
@@ -124,8 +129,8 @@ bool issue_messages(Group& group, HcclComm comm, Outcome& outcome) {
 /// The collectives of one communicator: long ones first, so that they overlap with the rest. Where
 /// all ranks queue the same calls this is the same order on all of them. The first that fails to
 /// start is the last: peers may have started it, and must not meet the next one of this rank.
-void issue_collectives(Group& group, HcclComm comm, Outcome& outcome) {
-  std::vector<const QueuedOperator*>& ordered = group.ordered;
+void issue_collectives(const Group& group, HcclComm comm, Room& room, Outcome& outcome) {
+  std::vector<const QueuedOperator*>& ordered = room.ordered;
   ordered.clear();
   for (const QueuedOperator& each : group.operators) {
     if (each.what.comm == comm) ordered.push_back(&each);
@@ -179,14 +184,54 @@ void run_jobs(const std::vector<Job>& jobs, Outcome& outcome) {
   for (const Outcome& each : outcomes) outcome.merge(each);
 }
 
+void issue(const Group& group, HcclComm comm, Room& room, Outcome& outcome) {
+  if (issue_messages(group, comm, room, outcome)) issue_collectives(group, comm, room, outcome);
+}
+
+/// Whether two handles are ranks of the same communicator, and one may wait for the other while it
+/// issues.
+bool wait_for_each_other(HcclComm a, HcclComm b) {
+  try {
+    return communicator(a).issue_waits() && communicator(a).name() == communicator(b).name();
+  } catch (const Error&) {
+    return false;  // one is gone, which its operators tell
+  }
+}
+
+/// In the order of first use, which is the same on all ranks: they may use the same streams. Ranks
+/// of one communicator that this thread drives go side by side where they must.
+void issue_all(Group& group, Outcome& outcome) {
+  std::vector<HcclComm> left = group.communicators;
+  while (!left.empty()) {
+    const HcclComm first = left.front();
+    const auto others = std::stable_partition(left.begin(), left.end(), [first](HcclComm comm) {
+      return comm == first || wait_for_each_other(first, comm);
+    });
+    const std::vector<HcclComm> together(left.begin(), others);
+    left.erase(left.begin(), others);
+    if (together.size() == 1) {
+      issue(group, together.front(), group.room, outcome);
+      continue;
+    }
+    std::vector<Outcome> outcomes(together.size());
+    std::vector<Job> jobs;
+    for (size_t i = 0; i < together.size(); ++i) {
+      jobs.push_back({"HcclGroupEnd", [&, i] {
+                        Room room;
+                        issue(group, together[i], room, outcomes[i]);
+                      }});
+    }
+    run_jobs(jobs, outcome);
+    for (const Outcome& each : outcomes) outcome.merge(each);
+  }
+}
+
 HcclResult finish_group() {
   Group group;  // the thread has an empty one while this is carried out
   std::swap(group, api::group());
   Outcome outcome;
   run_jobs(group.jobs, outcome);
-  for (const HcclComm comm : group.communicators) {
-    if (issue_messages(group, comm, outcome)) issue_collectives(group, comm, outcome);
-  }
+  issue_all(group, outcome);
   synchronize_streams(group, outcome);
   group.clear();
   std::swap(group, api::group());

@@ -20,7 +20,7 @@ namespace {
 // More buys nothing, and if the peer's thread waits for this very core, every poll is lost.
 constexpr uint32_t kSpins = 32;
 
-/// What the core adds to the transport's blob: where this rank's board is.
+/// What the core adds to the transport's blob: where this rank's board or shared memory is.
 struct BoardBlob {
   uint64_t address;
   uint64_t bytes;
@@ -82,7 +82,19 @@ std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uin
 void Communicator::open_endpoint() {
   const weft_transport& t = *transport_.table;
   check(t.get_device(transport_.context, &device_), "no current device");
-  const weft_endpoint_params params{WEFT_HEAD(weft_endpoint_params), rank_, ranks_, device_, 0};
+  weft_endpoint_params params{};
+  params.head = WEFT_HEAD(weft_endpoint_params);
+  params.rank = rank_;
+  params.ranks = ranks_;
+  params.device = device_;
+  params.engine = WEFT_ENGINE_DIRECT;
+  const bool tasks = policy_->settings().engine == "tasks";
+  if (tasks) {
+    TasksEngine::ask_for(params);
+    tasks_engine_ = TasksEngine::open(t, transport_.context, params, options_.scratch_bytes);
+    endpoint_ = tasks_engine_->endpoint();
+    return;
+  }
   check(t.endpoint_open(transport_.context, &params, &endpoint_), "opening an endpoint");
   void* memory = nullptr;
   const exec::BoardLayout layout = exec::board_layout(ranks_, options_.scratch_bytes);
@@ -111,10 +123,13 @@ void Communicator::join(const HcclRootInfo& root) {
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
       {"deterministic", options_.deterministic ? "1" : "0"},
   };
-  const BoardBlob where{reinterpret_cast<uint64_t>(board_), 0};
-  hello.blob.resize(sizeof where + WEFT_BLOB_BYTES);
+  const uint64_t here =
+      tasks_engine_ != nullptr ? tasks_engine_->shared() : reinterpret_cast<uint64_t>(board_);
+  const BoardBlob where{here, 0};
+  uint64_t length = 0;
+  check(transport_.table->describe(endpoint_, nullptr, &length), "describing the endpoint");
+  hello.blob.resize(sizeof where + length);
   std::memcpy(hello.blob.data(), &where, sizeof where);
-  uint64_t length = WEFT_BLOB_BYTES;
   check(transport_.table->describe(endpoint_, hello.blob.data() + sizeof where, &length),
         "describing the endpoint");
   hello.blob.resize(sizeof where + length);
@@ -143,6 +158,7 @@ void Communicator::connect() {
   staging_ = std::make_unique<Staging>(*transport_.table, endpoint_);
   messenger_ = std::make_unique<exec::Messenger>(setup_, *watch_);
   message_staging_ = std::make_unique<MessageStaging>(*transport_.table, endpoint_);
+  if (tasks_engine_ != nullptr) tasks_engine_->start(setup_, *watch_);
   attach_memories();
   session_->watch(this);
 }
@@ -161,7 +177,9 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
     BoardBlob where{};
     std::memcpy(&where, peer.blob.data(), sizeof where);
     const uint64_t here = where.address + static_cast<uint64_t>(views[r].delta);
-    setup_.boards.push_back(reinterpret_cast<exec::Board*>(here));
+    if (tasks_engine_ != nullptr) tasks_engine_->add_peer(here);
+    setup_.boards.push_back(tasks_engine_ != nullptr ? tasks_engine_->board(r)
+                                                     : reinterpret_cast<exec::Board*>(here));
     deltas.push_back(views[r].delta);
     setup_.peer_names.push_back(fmt::format("rank {} (host {}, pid {})", r, peer.host, peer.pid));
   }
@@ -180,11 +198,13 @@ Communicator::~Communicator() {
   // A forked child shares the memory with its parent, whose communicator this is.
   if (getpid() != pid_) {
     for (auto& memory : memories_) static_cast<void>(memory.release());  // so are its threads
+    static_cast<void>(tasks_engine_.release());
     return;
   }
   memories_.clear();
   staging_.reset();
   message_staging_.reset();
+  if (tasks_engine_ != nullptr) return;  // closes the endpoint
   if (board_ != nullptr)
     board_->identity.magic.store(exec::closed(magic_), std::memory_order_release);
   if (executor_ != nullptr) {
@@ -198,6 +218,7 @@ Communicator::~Communicator() {
 void Communicator::on_peer_lost(uint32_t rank, const std::string& what) noexcept {
   watch_->peer_lost(rank, what);
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
+  if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }
 
 void Communicator::on_cut_off(const std::string& why) noexcept {
@@ -207,6 +228,7 @@ void Communicator::on_cut_off(const std::string& why) noexcept {
 void Communicator::on_peer_left(uint32_t rank) noexcept {
   watch_->peer_left(rank);
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
+  if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }
 
 }  // namespace weft::comm

@@ -20,6 +20,7 @@
 #include "comm/message_staging.hpp"
 #include "comm/plan_cache.hpp"
 #include "comm/staging.hpp"
+#include "comm/tasks_engine.hpp"
 #include "config/policy.hpp"
 #include "control/control.hpp"
 #include "exec/executor.hpp"
@@ -104,9 +105,13 @@ class Communicator final : private control::Listener {
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;
 
+  /// issue() may wait for room on a stream, and so for peers.
+  [[nodiscard]] bool issue_waits() const noexcept { return tasks_engine_ != nullptr; }
+
   /// Some call has not ended yet.
   [[nodiscard]] bool busy() const noexcept {
-    return executor_->ended() != next_task_ || messenger_->busy();
+    return executor_->ended() != next_task_ || messenger_->busy() ||
+           (tasks_engine_ != nullptr && tasks_engine_->busy());
   }
   /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
   [[nodiscard]] int32_t health() const noexcept {
@@ -152,6 +157,8 @@ class Communicator final : private control::Listener {
   Extent set_lengths(const Call& call, exec::Task& task);
   [[nodiscard]] bool overlaps_badly(const Call& call, const exec::Task& task,
                                     const Extent& extent) const;
+  /// The tasks engine's way of a call whose plan is there.
+  void issue_tasks(const Call& call, const exec::ExecPlan& plan, void* stream);
   LastCall place_buffers(const Call& call, const Extent& extent, exec::Task& task);
   [[nodiscard]] Found find_buffer(const void* address, uint64_t bytes) const noexcept;
   [[nodiscard]] bool in_heap(uint64_t address, uint64_t bytes) const noexcept {
@@ -192,6 +199,7 @@ class Communicator final : private control::Listener {
   Surroundings around_;                                 // of the memory groups
   std::vector<std::unique_ptr<MemoryGroup>> memories_;  // by space - 1
   std::vector<uint32_t> order_;                         // spaces, in the order of the policy
+  std::unique_ptr<TasksEngine> tasks_engine_;  // null in the direct engine; else owns the endpoint
 
   static constexpr uint64_t kTasks = 1024;  // calls that may be on their way at once
 

@@ -66,12 +66,17 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   auto made = std::make_unique<exec::ExecPlan>();
   made->key = key;
   const auto element = static_cast<uint32_t>(std::max<size_t>(1, type_size(key.type)));
-  const schedule::Geometry geometry{key.count, element, options_.scratch_bytes};
+  schedule::Geometry geometry;
+  geometry.count = key.count;
+  geometry.element_bytes = element;
+  geometry.scratch_bytes = options_.scratch_bytes;
+  if (tasks_engine_ != nullptr) tasks_engine_->shape(geometry);
   Hash hash;
   hash.add(&key, sizeof key);
   const auto bind = has_lengths(key.op) ? schedule::bind_blocks : schedule::bind;
   if (ranks_ == 1) {
     made->plan = bind(alone(key), geometry);
+    made->partners = {false};
     made->algorithm = "copy";
     made->source = "single rank";
   } else {
@@ -88,6 +93,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     query.wish = options_.algo.level0(operation_name(key.op));
     const config::Choice choice = policy_->choose(query);
     const plugin::Algorithm& algorithm = *choice.algorithm;
+    if (is_reduction(key.op) && tasks_engine_ != nullptr) tasks_engine_->check_reduction(key);
     if (is_reduction(key.op) && transport_.table->reduces(key.type, key.reduce_op) == 0) {
       throw Error(HCCL_E_NOT_SUPPORT, fmt::format("transport '{}' cannot reduce {} with {}",
                                                   policy_->settings().transport,
@@ -96,6 +102,9 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = bind(schedule::emit(algorithm.table, algorithm.name.c_str(), shape, choice.params),
                       geometry);
+    if (tasks_engine_ != nullptr) {
+      made->partners = tasks_engine_->partners(algorithm, shape, choice.params);
+    }
     made->algorithm = algorithm.name;
     made->source = choice.source;
     hash.add(algorithm.name.data(), algorithm.name.size());
@@ -170,6 +179,7 @@ void Communicator::issue(const Call& call, void* stream) {
   const CallKey wanted = plan_key(call.key);
   exec::ExecPlan* plan = plans_.find(wanted);
   if (plan == nullptr) plan = make_plan(wanted);
+  if (tasks_engine_ != nullptr) return issue_tasks(call, *plan, stream);
   exec::Task& task = next_task();
   task.base = {&exec::Executor::run, &exec::Executor::drop};
   task.executor = executor_.get();

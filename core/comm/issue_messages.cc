@@ -67,7 +67,7 @@ void Communicator::issue(std::span<const Message> messages, void* stream) {
     if (message.peer == rank_ || message.count == 0) continue;
     exec::MessageStep step = step_of(message);
     // The receiver copies into its own buffer: only the sender's has to be seen by another.
-    if (message.sends && step.bytes > schedule::kCarryBytes) {
+    if (tasks_engine_ == nullptr && message.sends && step.bytes > schedule::kCarryBytes) {
       const Found found = find_buffer(message.buffer, step.bytes);
       step.shift = found.shift;
       if (found.way == Way::kStaged) {
@@ -79,6 +79,11 @@ void Communicator::issue(std::span<const Message> messages, void* stream) {
     task.steps.push_back(step);
   }
   if (task.steps.empty()) return;
+  if (tasks_engine_ != nullptr) {
+    tasks_engine_->issue(task.steps, stream);
+    const Buffer all{messages.front().buffer, task.steps.front().bytes, Way::kStaged};
+    return remember({"send_recv", "core", 1, all, {}}, {messages.size(), 0, kOpBatch, 0, 0, 0});
+  }
   messenger_->launch(task);
   const int32_t code = transport_.table->submit(endpoint_, stream, &task.base);
   if (code != HCCL_SUCCESS) {

@@ -171,6 +171,7 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
 }
 
 bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
+  if (tasks_engine_ != nullptr) return tasks_engine_->busy();
   const uint64_t end = address + bytes;
   const uint64_t done = executor_->done();
   // Calls that failed before their turn stay above `done`, but have ended.
@@ -185,6 +186,7 @@ bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
 
 std::string Communicator::why(const Buffer& buffer) const {
   if (buffer.way == Way::kNone) return "";
+  if (tasks_engine_ != nullptr) return "the tasks engine takes all data through the HCCL buffers";
   std::string reasons;
   const auto add = [&](std::string_view who, std::string_view reason) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", who, reason);

@@ -84,6 +84,8 @@ class Watch {
   int32_t raise(const Fault& fault) noexcept;
   /// Because `peer` is gone, or for the reason that another rank tells.
   int32_t raise_remote(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept;
+  /// For a reason that is told as it is; other ranks do not learn it.
+  void give_up(int32_t code, const std::string& text) noexcept { set_failure(code, text); }
   /// For a task that its stream dropped.
   int32_t raise_dropped(uint64_t call, const comm::CallKey& key) noexcept;
 

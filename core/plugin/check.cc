@@ -35,6 +35,11 @@ constexpr std::array kTransportEntries = {
     WEFT_ENTRY(weft_transport, task_error),    WEFT_ENTRY(weft_transport, call_error),
     WEFT_ENTRY(weft_transport, copy),          WEFT_ENTRY(weft_transport, reduce),
     WEFT_ENTRY(weft_transport, reduces)};
+constexpr std::array kTasksEntries = {
+    WEFT_ENTRY(weft_tasks, reduces), WEFT_ENTRY(weft_tasks, share),  WEFT_ENTRY(weft_tasks, stream),
+    WEFT_ENTRY(weft_tasks, locate),  WEFT_ENTRY(weft_tasks, copy),   WEFT_ENTRY(weft_tasks, reduce),
+    WEFT_ENTRY(weft_tasks, record),  WEFT_ENTRY(weft_tasks, wait),   WEFT_ENTRY(weft_tasks, mark),
+    WEFT_ENTRY(weft_tasks, follow),  WEFT_ENTRY(weft_tasks, passed), WEFT_ENTRY(weft_tasks, abort)};
 constexpr std::array kMemoryEntries = {
     WEFT_ENTRY(weft_memory, open), WEFT_ENTRY(weft_memory, attach), WEFT_ENTRY(weft_memory, detach),
     WEFT_ENTRY(weft_memory, explain)};
@@ -193,6 +198,12 @@ Transport check_transport(const weft_plugin_desc& desc) {
   Transport ours{desc.name, full_copy(theirs)};
   if ((ours.table.engines & (WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS)) == 0) {
     throw Refusal(what + " offers no engine that this library knows");
+  }
+  if ((ours.table.engines & WEFT_ENGINE_TASKS) != 0) {
+    check_entries(&theirs, std::array{WEFT_ENTRY(weft_transport, tasks)}, what);
+    const std::string part = "the table of the tasks engine";
+    check_head(ours.table.tasks->head, part);
+    check_entries(ours.table.tasks, kTasksEntries, part);
   }
   return ours;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/op_names.hpp"
 #include "schedule/bind_walk.hpp"
 #include "schedule/plan.hpp"
 
@@ -24,8 +25,9 @@ class Binder {
       : schedule_(schedule),
         element_bytes_(geometry.element_bytes),
         elements_(elements),
-        block_stride_(geometry.count * geometry.element_bytes),
-        scratch_stride_(round_up(elements * geometry.element_bytes, kCacheLine)) {}
+        staged_(geometry.staged),
+        scratch_stride_(piece_stride(elements * geometry.element_bytes)),
+        block_stride_(staged_ ? scratch_stride_ : geometry.count * geometry.element_bytes) {}
 
   PlanBody run() {
     walk(
@@ -36,7 +38,9 @@ class Binder {
 
  private:
   void add_sync(PlanStep& step) {
-    if (step.opcode == Opcode::kSignal && step.ordinal == 1 && copy_is_next_) fuse(step);
+    if (step.opcode == Opcode::kSignal && step.ordinal == 1 && copy_is_next_ && !staged_) {
+      fuse(step);
+    }
     copy_is_next_ = false;
     body_.steps.push_back(step);
   }
@@ -94,28 +98,40 @@ class Binder {
   const Schedule& schedule_;
   const uint64_t element_bytes_;
   const uint64_t elements_;
-  const uint64_t block_stride_;
+  const bool staged_;
   const uint64_t scratch_stride_;
+  const uint64_t block_stride_;
   bool copy_is_next_ = false;  // the schedule's step before this one is the body's last, a copy
   PlanBody body_;
 };
 
-/// Elements of every block that fit into Scratch at once.
+/// Elements of every block that fit into Scratch and areas at once.
 uint64_t elements_per_piece(const Schedule& schedule, const Geometry& g) {
-  if (schedule.scratch_blocks == 0 || g.count == 0) return g.count;
-  return std::min(g.count, scratch_room(schedule, g) / g.element_bytes);
+  if (g.count == 0) return 0;
+  return std::min(g.count, piece_room(schedule, g) / g.element_bytes);
+}
+
+uint64_t room_of(uint64_t bytes, uint64_t blocks) {
+  return blocks == 0 ? UINT64_MAX : bytes / blocks / kCacheLine * kCacheLine;
 }
 
 }  // namespace
 
-uint64_t scratch_room(const Schedule& schedule, const Geometry& g) {
-  const uint64_t room = g.scratch_bytes / schedule.scratch_blocks / kCacheLine * kCacheLine;
+uint64_t piece_room(const Schedule& schedule, const Geometry& g) {
+  uint64_t room = room_of(g.scratch_bytes, schedule.scratch_blocks);
+  if (g.staged) {
+    const Shape& shape = schedule.shape;
+    room = std::min({room, room_of(g.in_bytes, in_blocks(shape.op, shape.ranks)),
+                     room_of(g.out_bytes, out_blocks(shape.op, shape.ranks)),
+                     is_reduction(shape.op) ? room_of(g.temp_bytes, 1) : UINT64_MAX});
+  }
   if (room > 0) return room;
   throw Error(
       HCCL_E_MEMORY,
-      fmt::format("the HCCL buffer of {} bytes is too small for {} blocks of Scratch; raise "
+      fmt::format("the HCCL buffer is too small: {} bytes for {} blocks of Scratch{}; raise "
                   "HCCL_BUFFSIZE or choose another algorithm",
-                  g.scratch_bytes, schedule.scratch_blocks));
+                  g.scratch_bytes, schedule.scratch_blocks,
+                  g.staged ? fmt::format(" and {} for the blocks of a buffer", g.in_bytes) : ""));
 }
 
 uint16_t ordinal_of(uint32_t peer, uint32_t count) {

@@ -12,8 +12,12 @@ namespace {
 
 class BlockBinder {
  public:
-  BlockBinder(const Schedule& schedule, uint64_t room)
-      : schedule_(schedule), op_(schedule.shape.op), ranks_(schedule.shape.ranks), room_(room) {}
+  BlockBinder(const Schedule& schedule, uint64_t room, bool staged)
+      : schedule_(schedule),
+        op_(schedule.shape.op),
+        ranks_(schedule.shape.ranks),
+        room_(room),
+        staged_(staged) {}
 
   PlanBody run() {
     walk(
@@ -55,7 +59,7 @@ class BlockBinder {
   [[nodiscard]] Operand operand(const weft_chunk& chunk) const {
     Operand bound;
     bound.base = chunk.space * ranks_ + chunk.rank;
-    if (chunk.space == WEFT_SPACE_SCRATCH) {
+    if (chunk.space == WEFT_SPACE_SCRATCH || staged_) {
       bound.offset = chunk.block * room_;
     } else if (chunk.space == WEFT_SPACE_IN && op_ != WEFT_OP_ALL_GATHER_V) {
       bound.block = 1 + chunk.block;
@@ -70,7 +74,8 @@ class BlockBinder {
   const Schedule& schedule_;
   const uint32_t op_;
   const uint32_t ranks_;
-  const uint64_t room_;  // bytes of a block of Scratch
+  const uint64_t room_;  // bytes of a block of Scratch and of staged blocks
+  const bool staged_;
   PlanBody body_;
 };
 
@@ -82,9 +87,8 @@ Plan bind_blocks(const Schedule& schedule, const Geometry& geometry) {
   plan.own_blocks = schedule.shape.op == WEFT_OP_ALL_TO_ALL_V;
   plan.element_bytes = geometry.element_bytes;
   plan.uses_scratch = schedule.scratch_blocks > 0;
-  plan.piece_bytes = UINT64_MAX;
-  if (plan.uses_scratch) plan.piece_bytes = scratch_room(schedule, geometry);
-  plan.last = BlockBinder(schedule, plan.piece_bytes).run();
+  plan.piece_bytes = piece_room(schedule, geometry);
+  plan.last = BlockBinder(schedule, plan.piece_bytes, geometry.staged).run();
   return plan;
 }
 

@@ -76,6 +76,12 @@ struct Geometry {
   uint64_t count = 0;  // elements of one block
   uint32_t element_bytes = 0;
   uint64_t scratch_bytes = 0;  // room of one Scratch area
+  // Staged: In and Out of a call are areas of their own, through which its blocks go piece by
+  // piece. There they lie as in Scratch, one piece after the other.
+  bool staged = false;
+  uint64_t in_bytes = 0;  // room of the areas
+  uint64_t out_bytes = 0;
+  uint64_t temp_bytes = 0;  // room for one piece, of a rank's own
 };
 
 /// Bytes of a payload that fits into a signal.
@@ -83,15 +89,22 @@ inline constexpr uint32_t kCarryBytes = 32;
 
 inline constexpr uint64_t kCacheLine = 64;
 
-/// Bytes that each block of Scratch may have, a multiple of a cache line. Throws Error
-/// (HCCL_E_MEMORY) if that is none.
-[[nodiscard]] uint64_t scratch_room(const Schedule& schedule, const Geometry& geometry);
+/// Bytes that a piece of a block may have, a multiple of a cache line, so that Scratch and areas
+/// can hold it of every block that the schedule needs; UINT64_MAX if it needs none there. The same
+/// on all ranks. Throws Error (HCCL_E_MEMORY) if that is none.
+[[nodiscard]] uint64_t piece_room(const Schedule& schedule, const Geometry& geometry);
+
+/// From one block to the next in Scratch and in areas, for pieces of `bytes`.
+[[nodiscard]] constexpr uint64_t piece_stride(uint64_t bytes) noexcept {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
 
 /// `count` as a PlanStep keeps it. Throws Error if it is too large.
 [[nodiscard]] uint16_t ordinal_of(uint32_t peer, uint32_t count);
 
-/// Binds, then fuses small copies into the signals that follow them. Throws Error (HCCL_E_MEMORY)
-/// if Scratch cannot hold even one cache line of every block that the schedule needs.
+/// Binds, then fuses small copies into the signals that follow them, unless staged. Throws Error
+/// (HCCL_E_MEMORY) if Scratch cannot hold even one cache line of every block that the schedule
+/// needs.
 [[nodiscard]] Plan bind(const Schedule& schedule, const Geometry& geometry);
 
 /// The same for an operation with lengths; the count is not used.

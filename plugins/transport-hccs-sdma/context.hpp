@@ -13,7 +13,8 @@
 
 namespace weft::hccs {
 
-/// What a rank tells its peers. Plain bytes: it travels between processes of one host.
+/// What a rank of the direct engine tells its peers. Plain bytes: it travels between processes of
+/// one host.
 struct Blob {
   uint64_t host;       // hash of the host's boot id: equal on one host only
   uint64_t process;    // random: equal in one process only
@@ -57,6 +58,6 @@ struct Context {
 int32_t open_context(const weft_host* host, void** context);
 
 /// The table of functions, filled.
-weft_transport direct_engine() noexcept;
+weft_transport transport_table() noexcept;
 
 }  // namespace weft::hccs

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The direct engine: every rank maps the device memory of every other, so an address there becomes
-// an address here by adding a constant, and a plan runs as one resumable task on the stream.
+// an address here by adding a constant, and a plan runs as one resumable task on the stream. And
+// what both engines have in common.
+#include "endpoint.hpp"
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -19,24 +22,6 @@ namespace {
 constexpr int32_t kHcclPara = 1;
 constexpr int32_t kHcclTimeout = 9;
 constexpr int32_t kHcclRemote = 21;
-
-struct Endpoint {
-  Context* context = nullptr;
-  weft_endpoint_params params{};
-  void* heap_base = nullptr;
-  size_t heap_size = 0;
-  std::vector<std::string> imported;  // keys held open
-};
-
-/// Runs `body`, which returns a code; exceptions (out of memory only) become one (P8).
-template <typename Body>
-int32_t guarded(Body&& body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception&) {
-    return WEFT_E_OOM;
-  }
-}
 
 int32_t get_device(void* raw, int32_t* device) {
   const Context& context = *static_cast<Context*>(raw);
@@ -67,6 +52,12 @@ int32_t endpoint_open(void* raw, const weft_endpoint_params* params, void** endp
     auto made = std::make_unique<Endpoint>();
     made->context = &context;
     made->params = *params;
+    if (params->engine == WEFT_ENGINE_TASKS) {
+      made->tasks = std::make_unique<TaskState>(context, *params);
+      if (const int32_t code = made->tasks->open(); code != WEFT_OK) return code;
+      *endpoint = made.release();
+      return WEFT_OK;
+    }
     const aclError error = aclhostGetHeap(params->device, &made->heap_base, &made->heap_size);
     if (error != ACL_SUCCESS) return context.fail_acl(error, "finding the device's memory");
     *endpoint = made.release();
@@ -128,6 +119,11 @@ int32_t export_heap(const Endpoint& endpoint, std::string* key) {
 int32_t describe(void* raw, void* bytes, uint64_t* length) {
   return guarded([&]() -> int32_t {
     const Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+    if (endpoint.tasks != nullptr) return endpoint.tasks->describe(bytes, length);
+    if (bytes == nullptr) {
+      *length = sizeof(Blob);
+      return WEFT_OK;
+    }
     std::string key;
     if (endpoint.params.ranks > 1) {
       if (const int32_t code = export_heap(endpoint, &key); code != WEFT_OK) return code;
@@ -166,10 +162,22 @@ int32_t connect_peer(Endpoint& endpoint, uint32_t rank, const Blob& blob, weft_p
   return WEFT_OK;
 }
 
+int32_t connect_tasks(Endpoint& endpoint, const void* const* blobs, const uint64_t* lengths,
+                      weft_peer_view* views, weft_endpoint_info* info) {
+  info->all_local = 1;
+  for (uint32_t r = 0; r < endpoint.params.ranks; ++r) {
+    const int32_t code =
+        endpoint.tasks->connect_peer(r, blobs[r], lengths[r], &views[r], endpoint.imported, info);
+    if (code != WEFT_OK) return code;
+  }
+  return WEFT_OK;
+}
+
 int32_t connect(void* raw, const void* const* blobs, const uint64_t* lengths, weft_peer_view* views,
                 weft_endpoint_info* info) {
   return guarded([&]() -> int32_t {
     Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+    if (endpoint.tasks != nullptr) return connect_tasks(endpoint, blobs, lengths, views, info);
     info->all_local = 1;
     for (uint32_t r = 0; r < endpoint.params.ranks; ++r) {
       Blob blob{};
@@ -259,10 +267,10 @@ int32_t reduces(int32_t type, int32_t op) { return kernels::supported(type, op) 
 
 }  // namespace
 
-weft_transport direct_engine() noexcept {
+weft_transport transport_table() noexcept {
   weft_transport table{};
   table.head = WEFT_HEAD(weft_transport);
-  table.engines = WEFT_ENGINE_DIRECT;
+  table.engines = WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS;
   table.open = open_context;
   table.get_device = get_device;
   table.set_device = set_device;
@@ -282,6 +290,7 @@ weft_transport direct_engine() noexcept {
   table.copy = copy;
   table.reduce = reduce;
   table.reduces = reduces;
+  table.tasks = &kTasksTable;
   return table;
 }
 

@@ -54,13 +54,15 @@ int32_t open_context(const weft_host* host, void** context) {
 }  // namespace weft::hccs
 
 extern "C" WEFT_EXPORT const weft_plugin_desc* weft_plugin(void) {
-  static const weft_transport table = weft::hccs::direct_engine();
-  static const weft_plugin_desc desc = {WEFT_HEAD(weft_plugin_desc),
-                                        WEFT_PLUGIN_MAGIC,
-                                        WEFT_KIND_TRANSPORT,
-                                        "hccs-sdma",
-                                        "1.0.0",
-                                        "ranks of one host, through mapped device memory",
-                                        &table};
+  static const weft_transport table = weft::hccs::transport_table();
+  static const weft_plugin_desc desc = {
+      WEFT_HEAD(weft_plugin_desc),
+      WEFT_PLUGIN_MAGIC,
+      WEFT_KIND_TRANSPORT,
+      "hccs-sdma",
+      "1.0.0",
+      "ranks of one host, engines direct (mapped device memory) and tasks (stream "
+      "tasks of any ACL runtime)",
+      &table};
   return &desc;
 }

@@ -14,6 +14,15 @@
 #ifndef FAULT_ENGINES
 #define FAULT_ENGINES (WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS)
 #endif
+#ifndef FAULT_TASKS
+#define FAULT_TASKS &kTasks
+#endif
+#ifndef FAULT_TASKS_MAJOR
+#define FAULT_TASKS_MAJOR WEFT_ABI_MAJOR
+#endif
+#ifndef FAULT_RECORD
+#define FAULT_RECORD task_record
+#endif
 #ifndef FAULT_REDUCE
 #define FAULT_REDUCE reduce
 #endif
@@ -122,11 +131,92 @@ static int32_t reduces(int32_t type, int32_t op) {
   return 0;
 }
 
-/* Referenced also where a fault keeps it out of the table. */
+static int32_t task_stream(void* endpoint, void** stream) {
+  (void)endpoint;
+  (void)stream;
+  return WEFT_E_UNAVAIL;
+}
+
+static int32_t task_locate(void* endpoint, const void* address, uint64_t bytes, uint32_t* place) {
+  (void)endpoint;
+  (void)address;
+  (void)bytes;
+  (void)place;
+  return WEFT_E_PARA;
+}
+
+static int32_t task_copy(void* endpoint, void* stream, void* dst, const void* src, uint64_t bytes,
+                         uint32_t place) {
+  (void)endpoint;
+  (void)stream;
+  (void)dst;
+  (void)src;
+  (void)bytes;
+  (void)place;
+  return WEFT_E_UNAVAIL;
+}
+
+static int32_t task_reduce(void* endpoint, void* stream, void* dst, const void* src, uint64_t count,
+                           int32_t type, int32_t op) {
+  (void)endpoint;
+  (void)stream;
+  (void)dst;
+  (void)src;
+  (void)count;
+  (void)type;
+  (void)op;
+  return WEFT_E_UNAVAIL;
+}
+
+static int32_t task_record(void* endpoint, void* stream, uint32_t peer, uint32_t index) {
+  (void)endpoint;
+  (void)stream;
+  (void)peer;
+  (void)index;
+  return WEFT_E_UNAVAIL;
+}
+
+static int32_t task_wait(void* endpoint, void* stream, uint32_t peer, uint32_t index,
+                         uint32_t seconds) {
+  (void)seconds;
+  return task_record(endpoint, stream, peer, index);
+}
+
+static int32_t task_mark(void* endpoint, void* stream, uint32_t mark) {
+  return task_record(endpoint, stream, 0, mark);
+}
+
+static int32_t task_passed(void* endpoint, uint32_t mark) {
+  (void)endpoint;
+  (void)mark;
+  return 1;
+}
+
+/* Referenced also where a fault keeps them out of their tables. */
 extern void (*const weft_fault_reduce)(void* const*, uint64_t, const void* const*, uint64_t,
                                        uint64_t, int32_t, int32_t);
 void (*const weft_fault_reduce)(void* const*, uint64_t, const void* const*, uint64_t, uint64_t,
                                 int32_t, int32_t) = reduce;
+extern int32_t (*const weft_fault_record)(void*, void*, uint32_t, uint32_t);
+int32_t (*const weft_fault_record)(void*, void*, uint32_t, uint32_t) = task_record;
+extern const weft_tasks* const weft_fault_tasks;
+
+static const weft_tasks kTasks = {
+    {sizeof(weft_tasks), FAULT_TASKS_MAJOR, WEFT_ABI_MINOR},
+    reduces,
+    allocate,
+    task_stream,
+    task_locate,
+    task_copy,
+    task_reduce,
+    FAULT_RECORD,
+    task_wait,
+    task_mark,
+    task_mark,
+    task_passed,
+    synchronize,
+};
+const weft_tasks* const weft_fault_tasks = &kTasks;
 
 static const weft_transport kTable = {
     {(uint32_t)(FAULT_SIZE), FAULT_MAJOR, WEFT_ABI_MINOR},
@@ -151,6 +241,7 @@ static const weft_transport kTable = {
     copy,
     FAULT_REDUCE,
     reduces,
+    FAULT_TASKS,
 };
 
 static const weft_plugin_desc kDesc = {WEFT_HEAD(weft_plugin_desc),

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "policy_file.hpp"
 #include "ranks.hpp"
 
 namespace weft::test {
@@ -24,10 +25,23 @@ std::string name_of(Memory kind) {
   }
 }
 
-Arena::Arena(Memory kind, size_t capacity) : kind_(kind), capacity_(capacity) {
+namespace {
+
+/// Streams do not copy what malloc gives: in the tasks engine page-locked memory stands for it.
+Memory usable(Memory kind) {
+  const bool from_malloc = kind == Memory::kHost || kind == Memory::kHostUnaligned;
+  return from_malloc && runs_as_tasks() ? Memory::kPinned : kind;
+}
+
+}  // namespace
+
+Arena::Arena(Memory kind, size_t capacity)
+    : kind_(usable(kind)),
+      odd_(kind == Memory::kDeviceUnaligned || kind == Memory::kHostUnaligned),
+      capacity_(capacity) {
   const size_t bytes = capacity + kMargin;
   void* memory = nullptr;
-  switch (kind) {
+  switch (kind_) {
     case Memory::kDevice:
     case Memory::kDeviceUnaligned:
       ok(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -44,6 +58,7 @@ Arena::Arena(Memory kind, size_t capacity) : kind_(kind), capacity_(capacity) {
 
 Arena::Arena(void* memory, size_t bytes)
     : kind_(Memory::kDevice),
+      odd_(false),
       capacity_(bytes - kMargin),
       borrowed_(true),
       block_(static_cast<std::byte*>(memory)) {}
@@ -65,8 +80,7 @@ Arena::~Arena() {
 
 std::byte* Arena::lend(size_t bytes) {
   check(bytes <= capacity_, "the arena is too small");
-  const bool odd = kind_ == Memory::kDeviceUnaligned || kind_ == Memory::kHostUnaligned;
-  loan_ = block_ + kGuard + (odd ? 13 : 0);
+  loan_ = block_ + kGuard + (odd_ ? 13 : 0);
   bytes_ = bytes;
   std::fill_n(loan_ - kGuard, kGuard, kGuardByte);
   std::fill_n(loan_, bytes, kFill);

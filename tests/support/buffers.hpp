@@ -42,6 +42,7 @@ class Arena {
   static_assert(kMargin == 2 * kGuard + 64);  // and room to align or misalign
 
   Memory kind_;
+  bool odd_;  // lends at an odd address
   size_t capacity_;
   bool borrowed_ = false;
   std::byte* block_ = nullptr;

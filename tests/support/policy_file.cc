@@ -52,7 +52,13 @@ std::string policy_text(const std::map<std::string, std::string>& use, const std
   for (const auto& [op, algorithm] : rules) {
     text += "\n[[rule]]\nop = \"" + op + "\"\nuse = \"" + algorithm + "\"\n";
   }
+  if (runs_as_tasks()) text += "\n[transport]\nengine = \"tasks\"\n";
   return text + "\n" + rest;
+}
+
+bool runs_as_tasks() {
+  const char* engine = std::getenv("WEFT_TEST_ENGINE");
+  return engine != nullptr && std::string(engine) == "tasks";
 }
 
 }  // namespace weft::test

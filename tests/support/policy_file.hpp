@@ -27,7 +27,12 @@ class Folder {
 void write_file(const std::filesystem::path& file, const std::string& text);
 std::string read_file(const std::filesystem::path& file);
 
-/// A policy with one rule for each operation: of the mesh plugin, or what `use` says; then `rest`.
+/// The tests run a second time with the tasks engine: WEFT_TEST_ENGINE says so, and WEFT_POLICY
+/// names a policy that asks for it.
+bool runs_as_tasks();
+
+/// A policy with one rule for each operation: of the mesh plugin, or what `use` says; the engine of
+/// this run; then `rest`.
 std::string policy_text(const std::map<std::string, std::string>& use = {},
                         const std::string& rest = "");
 

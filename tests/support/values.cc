@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "policy_file.hpp"
+
 namespace weft::test {
 namespace {
 
@@ -141,6 +143,17 @@ void put_integer(std::byte* to, HcclDataType type, uint64_t value) {
 static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
+
+std::vector<HcclDataType> reducible_types() {
+  if (!runs_as_tasks()) return {std::begin(kReducibleTypes), std::end(kReducibleTypes)};
+  return {HCCL_DATA_TYPE_INT8, HCCL_DATA_TYPE_INT16, HCCL_DATA_TYPE_INT32,
+          HCCL_DATA_TYPE_FP16, HCCL_DATA_TYPE_BFP16, HCCL_DATA_TYPE_FP32};
+}
+
+std::vector<HcclReduceOp> reduce_ops() {
+  if (!runs_as_tasks()) return {std::begin(kReduceOps), std::end(kReduceOps)};
+  return {HCCL_REDUCE_SUM, HCCL_REDUCE_MAX, HCCL_REDUCE_MIN};
+}
 
 std::vector<HcclDataType> all_types() {
   std::vector<HcclDataType> types(std::begin(kReducibleTypes), std::end(kReducibleTypes));

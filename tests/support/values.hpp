@@ -22,6 +22,9 @@ inline constexpr HcclDataType kMovableOnlyTypes[] = {HCCL_DATA_TYPE_INT128, HCCL
                                                      HCCL_DATA_TYPE_FP8E8M0};
 inline constexpr HcclReduceOp kReduceOps[] = {HCCL_REDUCE_SUM, HCCL_REDUCE_PROD, HCCL_REDUCE_MAX,
                                               HCCL_REDUCE_MIN};
+/// Those of them that the engine of this run reduces: the tasks engine has inline reduce only.
+std::vector<HcclDataType> reducible_types();
+std::vector<HcclReduceOp> reduce_ops();
 
 /// All 17.
 std::vector<HcclDataType> all_types();

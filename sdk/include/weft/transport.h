@@ -5,6 +5,10 @@
  * one resumable task on the stream; it moves data by `copy` and `reduce` and signals by stores into
  * memory that `allocate` returned.
  *
+ * The tasks engine: the stream does all the work. When a call is issued, the core puts copies,
+ * reductions, records of flags and waits for flags on the stream, by the functions of weft_tasks;
+ * the CPU touches no device memory.
+ *
  * All functions return WEFT_OK or an HcclResult code with the reason given to host->fail, unless
  * said otherwise. */
 #ifndef WEFT_TRANSPORT_H_
@@ -31,7 +35,7 @@ typedef struct weft_task {
 } weft_task;
 
 /* What one rank tells the others so that they can reach it. Opaque to the core; at most
- * WEFT_BLOB_BYTES. */
+ * WEFT_BLOB_BYTES in the direct engine. */
 #define WEFT_BLOB_BYTES 512u
 
 typedef struct weft_endpoint_params {
@@ -39,7 +43,10 @@ typedef struct weft_endpoint_params {
   uint32_t rank;
   uint32_t ranks;
   int32_t device;
-  uint32_t reserved;
+  uint32_t engine; /* the one of WEFT_ENGINE_* that the endpoint is for; 0: direct */
+  /* Of the tasks engine. */
+  uint32_t flags; /* that each peer can record here, and as many of this rank at each peer */
+  uint32_t marks;
 } weft_endpoint_params;
 
 /* How this rank sees the memory of one peer: address here = address there + delta. */
@@ -56,6 +63,54 @@ typedef struct weft_endpoint_info {
   uint32_t all_local; /* 1: all ranks are threads of this process, any address is visible to all */
   uint32_t reserved;
 } weft_endpoint_info;
+
+/* Where a caller's buffer is. */
+enum { WEFT_PLACE_DEVICE = 0, WEFT_PLACE_HOST = 1 };
+
+/* The tasks engine. Each function that takes a stream appends to it and returns; a call on a stream
+ * of another device than the endpoint's fails. The endpoint's device is current on the calling
+ * thread.
+ *
+ * A flag is one bit. It belongs to the rank that waits for it and only one peer records it. A wait
+ * clears it; a second record before that is lost, so the core never does it. */
+typedef struct weft_tasks {
+  weft_head head;
+
+  /* 1 if `reduce` can combine this type with this op. */
+  int32_t (*reduces)(int32_t type, int32_t op);
+
+  /* Once, before `describe`: memory of this rank that its peers reach when they are connected.
+   * Freed with the endpoint. */
+  int32_t (*share)(void* endpoint, uint64_t bytes, void** address);
+  /* A stream of the transport's own, freed with the endpoint. */
+  int32_t (*stream)(void* endpoint, void** stream);
+  /* Whether copies can use a caller's buffer as it is, and where that is: WEFT_PLACE_*. WEFT_E_PARA
+   * with a reason if not. */
+  int32_t (*locate)(void* endpoint, const void* address, uint64_t bytes, uint32_t* place);
+
+  /* dst = src, of any size. `place`: the caller's side of it, or WEFT_PLACE_DEVICE. */
+  int32_t (*copy)(void* endpoint, void* stream, void* dst, const void* src, uint64_t bytes,
+                  uint32_t place);
+  /* dst[i] = dst[i] op src[i], of any size; `count` in elements. */
+  int32_t (*reduce)(void* endpoint, void* stream, void* dst, const void* src, uint64_t count,
+                    int32_t type, int32_t op);
+
+  /* Sets flag `index` that `peer` has for this rank. / Waits for flag `index` that this rank has
+   * for `peer` and clears it; after so many seconds it fails, 0: never. */
+  int32_t (*record)(void* endpoint, void* stream, uint32_t peer, uint32_t index);
+  int32_t (*wait)(void* endpoint, void* stream, uint32_t peer, uint32_t index, uint32_t seconds);
+
+  /* Marks [0, params.marks): points of streams. `mark` sets one after all that is on the stream;
+   * `follow` makes a stream wait for it. */
+  int32_t (*mark)(void* endpoint, void* stream, uint32_t mark);
+  int32_t (*follow)(void* endpoint, void* stream, uint32_t mark);
+  /* 1 once the stream is past the mark, or was aborted; any thread, no device need be current. */
+  int32_t (*passed)(void* endpoint, uint32_t mark);
+
+  /* Ends what the stream does and drops all that is on it, and what is put on it until it is
+   * synchronised, which then fails. What follows marks of it waits on. */
+  int32_t (*abort)(void* endpoint, void* stream);
+} weft_tasks;
 
 typedef struct weft_transport {
   weft_head head;
@@ -88,7 +143,8 @@ typedef struct weft_transport {
   int32_t (*allocate)(void* endpoint, uint64_t bytes, void** address);
   void (*release)(void* endpoint, void* address);
 
-  /* Writes this rank's blob; *length in: room, out: bytes used. */
+  /* Writes this rank's blob; *length in: room, out: bytes used. With `blob` null only the length.
+   */
   int32_t (*describe)(void* endpoint, void* blob, uint64_t* length);
   /* Blobs of all ranks, own included, by rank: pointers and lengths. Fills views[ranks] and info.
    * WEFT_E_UNAVAIL with a reason if a peer cannot be reached by this transport. */
@@ -114,6 +170,9 @@ typedef struct weft_transport {
                  uint64_t count, int32_t type, int32_t op);
   /* 1 if reduce can combine this type with this op. */
   int32_t (*reduces)(int32_t type, int32_t op);
+
+  /* Required of a transport that offers WEFT_ENGINE_TASKS. */
+  const weft_tasks* tasks;
 } weft_transport;
 
 #ifdef __cplusplus

@@ -115,7 +115,9 @@ static void print_transport(void) {
   MEMBER(weft_endpoint_params, rank);
   MEMBER(weft_endpoint_params, ranks);
   MEMBER(weft_endpoint_params, device);
-  MEMBER(weft_endpoint_params, reserved);
+  MEMBER(weft_endpoint_params, engine);
+  MEMBER(weft_endpoint_params, flags);
+  MEMBER(weft_endpoint_params, marks);
   STRUCT(weft_peer_view);
   MEMBER(weft_peer_view, delta);
   STRUCT(weft_endpoint_info);
@@ -124,6 +126,20 @@ static void print_transport(void) {
   MEMBER(weft_endpoint_info, window_size);
   MEMBER(weft_endpoint_info, all_local);
   MEMBER(weft_endpoint_info, reserved);
+  STRUCT(weft_tasks);
+  MEMBER(weft_tasks, head);
+  MEMBER(weft_tasks, reduces);
+  MEMBER(weft_tasks, share);
+  MEMBER(weft_tasks, stream);
+  MEMBER(weft_tasks, locate);
+  MEMBER(weft_tasks, copy);
+  MEMBER(weft_tasks, reduce);
+  MEMBER(weft_tasks, record);
+  MEMBER(weft_tasks, wait);
+  MEMBER(weft_tasks, mark);
+  MEMBER(weft_tasks, follow);
+  MEMBER(weft_tasks, passed);
+  MEMBER(weft_tasks, abort);
   STRUCT(weft_transport);
   MEMBER(weft_transport, head);
   MEMBER(weft_transport, engines);
@@ -147,6 +163,7 @@ static void print_transport(void) {
   MEMBER(weft_transport, copy);
   MEMBER(weft_transport, reduce);
   MEMBER(weft_transport, reduces);
+  MEMBER(weft_transport, tasks);
 }
 
 static void print_memory(void) {
@@ -207,6 +224,10 @@ static void print_values(void) {
   VALUE(WEFT_E_AGAIN);
   VALUE(WEFT_E_REMOTE);
   VALUE(WEFT_E_OOM);
+  VALUE(WEFT_ENGINE_DIRECT);
+  VALUE(WEFT_ENGINE_TASKS);
+  VALUE(WEFT_PLACE_DEVICE);
+  VALUE(WEFT_PLACE_HOST);
   VALUE(WEFT_OP_ALL_REDUCE);
   VALUE(WEFT_OP_BROADCAST);
   VALUE(WEFT_OP_ALL_GATHER);

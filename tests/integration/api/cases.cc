@@ -162,13 +162,19 @@ void Runner::run(HcclComm comm, const Case& c, const std::string& algorithm) {
 
 void Runner::run_and_compare(HcclComm comm, const Case& c, const std::string& algorithm) {
   const uint64_t digest = trial_of(comm, c, algorithm).digest();
-  Arena arena(Memory::kDevice, 2 * sizeof digest);
-  auto* bounds = reinterpret_cast<uint64_t*>(arena.lend(2 * sizeof digest));
-  bounds[0] = digest;
-  bounds[1] = ~digest;
-  ok(HcclAllReduce(bounds, bounds, 2, HCCL_DATA_TYPE_UINT64, HCCL_REDUCE_MAX, comm, stream_));
+  const auto low = static_cast<int32_t>(digest);
+  const auto high = static_cast<int32_t>(digest >> 32);
+  constexpr size_t kBounds = 4;
+  Arena arena(Memory::kDevice, kBounds * sizeof(int32_t));
+  auto* bounds = reinterpret_cast<int32_t*>(arena.lend(kBounds * sizeof(int32_t)));
+  bounds[0] = low;
+  bounds[1] = ~low;
+  bounds[2] = high;
+  bounds[3] = ~high;
+  ok(HcclAllReduce(bounds, bounds, kBounds, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_MAX, comm, stream_));
   stream_.synchronize();
-  check(bounds[0] == ~bounds[1], describe(c) + ": the bits differ between ranks");
+  check(bounds[0] == ~bounds[1] && bounds[2] == ~bounds[3],
+        describe(c) + ": the bits differ between ranks");
 }
 
 Trial Runner::trial_of(HcclComm comm, const Case& c, const std::string& algorithm) {

@@ -147,14 +147,14 @@ TEST(Destroy, ABusyCommunicatorAsksToTryAgain) {
     Arena arena(Memory::kDevice, 64);
     std::byte* data = arena.lend(64);
     if (rank.rank() == 0) {
-      ok(HcclAllReduce(data, data, 8, HCCL_DATA_TYPE_INT64, HCCL_REDUCE_SUM, comm, stream));
+      ok(HcclAllReduce(data, data, 16, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
       for (int i = 0; i < 3; ++i) {
         refused(HcclCommDestroy(comm), HCCL_E_AGAIN, {"HcclCommDestroy", "synchronise"});
       }
       rank.event(0);
     } else {
       rank.await(0, 1);
-      ok(HcclAllReduce(data, data, 8, HCCL_DATA_TYPE_INT64, HCCL_REDUCE_SUM, comm, stream));
+      ok(HcclAllReduce(data, data, 16, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
     }
     stream.synchronize();
     ok(HcclCommDestroy(comm));

@@ -47,6 +47,8 @@ struct Loop {
         aclrtSynchronizeStream(stream) == ACL_SUCCESS) {
       return "";
     }
+    // The runtime only knows that it aborted the stream of the tasks engine.
+    if (runs_as_tasks()) HcclBarrier(comm, stream);
     const char* text = aclGetRecentErrMsg();
     return text == nullptr ? "no text" : text;
   }

@@ -15,7 +15,8 @@ constexpr size_t kLargest = size_t{2} << 20;  // bytes of a buffer
 /// Every how many-th of `all` cases is run: a number that has no divisor in common with the
 /// dimensions of the table but the types, so that what is left has everything in it.
 size_t stride(size_t all, uint32_t ranks) {
-  const size_t wanted = ranks <= 3 ? 240 : ranks <= 9 ? 40 : ranks <= 16 ? 20 : 8;
+  size_t wanted = ranks <= 3 ? 240 : ranks <= 9 ? 40 : ranks <= 16 ? 20 : 8;
+  if (runs_as_tasks()) wanted /= 2;
   size_t step = std::max<size_t>(1, all / wanted);
   while (std::gcd(step, 2 * 3 * 5) != 1) ++step;
   return step;
@@ -38,12 +39,8 @@ void place(Case& c, uint32_t turn, uint32_t rank) {
 
 std::vector<Case> all_cases(Op op, const std::vector<Place>& places) {
   const std::vector<HcclReduceOp> reductions =
-      reduces(op) ? std::vector<HcclReduceOp>(std::begin(kReduceOps), std::end(kReduceOps))
-                  : std::vector<HcclReduceOp>{HCCL_REDUCE_SUM};
-  const std::vector<HcclDataType> types =
-      reduces(op)
-          ? std::vector<HcclDataType>(std::begin(kReducibleTypes), std::end(kReducibleTypes))
-          : all_types();
+      reduces(op) ? reduce_ops() : std::vector<HcclReduceOp>{HCCL_REDUCE_SUM};
+  const std::vector<HcclDataType> types = reduces(op) ? reducible_types() : all_types();
   std::vector<Case> all;
   for (const HcclDataType type : types) {
     for (const HcclReduceOp reduce : reductions) {

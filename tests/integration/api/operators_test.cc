@@ -57,12 +57,13 @@ TEST_P(OperatorsInPieces, AreRightFromAndToMemoryThatPeersCannotSee) {
     HcclComm comm = rank.join();
     const Stream stream;
     for (int op = 0; op <= static_cast<int>(Op::kAllToAllVC); ++op) {
-      Case c{static_cast<Op>(op), HCCL_DATA_TYPE_INT64, HCCL_REDUCE_SUM, 200001};
+      const HcclDataType type = runs_as_tasks() ? HCCL_DATA_TYPE_FP32 : HCCL_DATA_TYPE_INT64;
+      Case c{static_cast<Op>(op), type, HCCL_REDUCE_SUM, 200001};
       c.root = static_cast<uint32_t>(op) % rank.ranks();
       c.send = static_cast<Memory>(static_cast<uint32_t>(op) % kMemoryKinds);
       c.recv = Memory::kHost;
       rank.note(describe(c));
-      const size_t bytes = most_elements(c, rank.ranks()) * sizeof(int64_t);
+      const size_t bytes = most_elements(c, rank.ranks()) * size_of(c.type);
       Arena send(c.send, bytes);
       Arena recv(c.recv, bytes);
       const Trial trial(c, rank.rank(), rank.ranks(), send, recv);

@@ -66,8 +66,8 @@ Sample::Sample(const Case& c, uint32_t rank, uint32_t ranks)
 
 Sample::Sample(const SampleCase& c, uint32_t rank, uint32_t ranks)
     : Sample(Case{.op = c.what,
-                  .type = kReducibleTypes[c.number % std::size(kReducibleTypes)],
-                  .reduce = kReduceOps[c.number % std::size(kReduceOps)],
+                  .type = reducible_types()[c.number % reducible_types().size()],
+                  .reduce = reduce_ops()[c.number % reduce_ops().size()],
                   .count = c.count,
                   .root = c.number % ranks},
              rank, ranks) {}

@@ -18,6 +18,11 @@ TEST(Plugins, ListsThoseOfTheInstallation) {
   }
 }
 
+TEST(Plugins, ShowsTheEnginesOfATransport) {
+  const Outcome outcome = weft({"plugins"});
+  EXPECT_NE(outcome.out.find("offers direct tasks"), std::string::npos) << outcome.out;
+}
+
 TEST(Plugins, VerboseTellsWhatAlgorithmsDo) {
   const Outcome brief = weft({"plugins"});
   const Outcome verbose = weft({"plugins", "-v"});

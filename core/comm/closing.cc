@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/closing.hpp"
+
+#include <signal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace weft::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than a peer takes to learn that this rank has left, and to abort what waits for it.
+constexpr std::chrono::seconds kRest{5};
+
+struct Closing {
+  const weft_transport* transport;
+  void* endpoint;
+  Clock::time_point due;
+};
+
+struct Yard {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Closing> waiting;  // in the order in which they are due
+  bool has_thread = false;
+};
+
+Yard& yard() {
+  static auto* instance = new Yard;  // leaked: its thread may outlive static destructors
+  return *instance;
+}
+
+void close_when_due() {
+  Yard& all = yard();
+  std::unique_lock lock(all.mutex);
+  while (!all.waiting.empty()) {
+    const Closing first = all.waiting.front();
+    if (Clock::now() < first.due) {
+      all.changed.wait_until(lock, first.due);
+      continue;
+    }
+    all.waiting.pop_front();
+    lock.unlock();
+    first.transport->endpoint_close(first.endpoint);
+    lock.lock();
+  }
+  all.has_thread = false;
+}
+
+void start_thread() {
+  // The application's signals are not for this thread.
+  sigset_t every;
+  sigset_t before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before);
+  try {
+    std::thread(close_when_due).detach();
+    yard().has_thread = true;
+  } catch (const std::exception&) {
+    yard().has_thread = false;  // the next one tries again
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+void close_later(const weft_transport& transport, void* endpoint) noexcept {
+  const std::lock_guard lock(yard().mutex);
+  try {
+    yard().waiting.push_back({&transport, endpoint, Clock::now() + kRest});
+  } catch (const std::exception&) {
+    return;  // no memory: it stays open
+  }
+  if (!yard().has_thread) start_thread();
+}
+
+bool close_now() noexcept {
+  std::deque<Closing> all;
+  {
+    const std::lock_guard lock(yard().mutex);
+    all.swap(yard().waiting);
+  }
+  yard().changed.notify_all();
+  for (const Closing& each : all) each.transport->endpoint_close(each.endpoint);
+  return !all.empty();
+}
+
+}  // namespace weft::comm
