@@ -57,6 +57,26 @@ typedef struct weft_endpoint_info {
   uint32_t reserved;
 } weft_endpoint_info;
 
+/* Kinds of memory that an address may be in. */
+enum {
+  WEFT_PLACE_OTHER = 0,  /* none of these: host memory that the runtime never saw, or nothing */
+  WEFT_PLACE_PINNED = 1, /* host memory that was registered, or allocated, with the runtime */
+  WEFT_PLACE_DEVICE = 2, /* an allocation of device memory */
+  WEFT_PLACE_MAPPED = 3, /* physical memory of a device, mapped at a reserved address */
+  WEFT_PLACE_FREED = 4   /* addresses of device memory that nobody has allocated (any more) */
+};
+
+/* What the runtime knows of the memory at an address. */
+typedef struct weft_place {
+  weft_head head;
+  uint32_t kind;  /* WEFT_PLACE_* */
+  int32_t device; /* that owns it; -1: none */
+  /* Of PINNED, DEVICE and MAPPED: the block that contains the address, as large as the runtime made
+   * it. Otherwise 0. */
+  uint64_t base;
+  uint64_t bytes;
+} weft_place;
+
 typedef struct weft_transport {
   weft_head head;
   uint32_t engines; /* WEFT_ENGINE_* offered */
@@ -105,6 +125,10 @@ typedef struct weft_transport {
   void (*task_error)(const char* text);
   /* The same for a call that fails at once on this thread. Works before `open` too. */
   void (*call_error)(const char* text);
+
+  /* Looks an address up in the runtime's books, for checks: not for the way of every call. Any
+   * address but null; it is not read. The caller has set place->head. */
+  int32_t (*look_up)(void* endpoint, const void* address, weft_place* place);
 
   /* dst = src. No overlap unless equal. After return, a release store publishes the data. */
   void (*copy)(void* dst, const void* src, uint64_t bytes);
