@@ -143,6 +143,9 @@ void Communicator::connect() {
   staging_ = std::make_unique<Staging>(*transport_.table, endpoint_);
   messenger_ = std::make_unique<exec::Messenger>(setup_, *watch_);
   message_staging_ = std::make_unique<MessageStaging>(*transport_.table, endpoint_);
+  if (options_.check_memory) {
+    memory_check_ = std::make_unique<MemoryCheck>(*transport_.table, endpoint_);
+  }
   attach_memories();
   session_->watch(this);
 }
