@@ -99,8 +99,9 @@ weft_place MemoryCheck::look_up(uint64_t address) const {
 }
 
 /// The runtime's: one live allocation, or mappings that follow each other without a gap.
-Result MemoryCheck::look_in_books(const Piece& piece) const {
+Result MemoryCheck::look_in_books(Piece& piece) const {
   const weft_place place = look_up(piece.begin);
+  piece.on_device = place.kind == WEFT_PLACE_DEVICE || place.kind == WEFT_PLACE_MAPPED;
   if (place.kind == WEFT_PLACE_FREED) {
     return Finding{fmt::format("{} is freed memory of device {}, or was never allocated; {}",
                                piece.full_name(), place.device, kKeep),
@@ -127,7 +128,7 @@ Result MemoryCheck::look_in_books(const Piece& piece) const {
       fmt::format("{} is longer than its {}", piece.name(), what)};
 }
 
-/// The kernel's.
+/// The kernel's, which need not know the memory of a device.
 Result MemoryCheck::look_in_mappings(const Piece& piece, const Mappings& mappings) {
   const auto bad = mappings.first_bad(piece.begin, piece.bytes, piece.written);
   if (!bad) return std::nullopt;
@@ -193,14 +194,16 @@ Result MemoryCheck::look_for_overlap(const std::string& advice) {
   return std::nullopt;
 }
 
-Result MemoryCheck::look_at_pieces() const {
-  if (pieces_.empty()) return std::nullopt;
-  for (const Piece& piece : pieces_) {
+Result MemoryCheck::look_at_pieces() {
+  for (Piece& piece : pieces_) {
     if (Result found = look_in_books(piece)) return found;
   }
+  const auto outside = [](const Piece& piece) { return !piece.on_device; };
+  if (std::none_of(pieces_.begin(), pieces_.end(), outside)) return std::nullopt;
   const Mappings mappings = Mappings::read();
   uint64_t origin = 0;
   for (const Piece& piece : pieces_) {
+    if (piece.on_device) continue;
     if (Result found = look_in_mappings(piece, mappings)) return found;
     if (piece.origin == origin) continue;  // another block of it
     origin = piece.origin;

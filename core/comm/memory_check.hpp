@@ -60,6 +60,7 @@ class MemoryCheck {
     uint64_t origin = 0;               // where the buffer begins
     uint64_t number = 0;               // of the block or message
     bool is_block = false;             // of many
+    bool on_device = false;            // by the runtime's books
     const Message* message = nullptr;  // one of many
     [[nodiscard]] uint64_t end() const { return begin + bytes; }
     [[nodiscard]] std::string name() const;
@@ -71,8 +72,8 @@ class MemoryCheck {
   }
   void add_side(const Piece& whole, const uint64_t* offsets, const uint64_t* lengths,
                 uint32_t blocks);
-  [[nodiscard]] Result look_at_pieces() const;
-  [[nodiscard]] Result look_in_books(const Piece& piece) const;
+  [[nodiscard]] Result look_at_pieces();
+  [[nodiscard]] Result look_in_books(Piece& piece) const;
   [[nodiscard]] static Result look_in_mappings(const Piece& piece, const Mappings& mappings);
   [[nodiscard]] Result look_for_pointer(const Piece& piece, const Mappings& mappings) const;
   [[nodiscard]] Result look_for_overlap(const std::string& advice);

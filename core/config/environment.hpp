@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HCCL_* variables that act so far, and WEFT_CHECK. Read when a communicator is made; never set.
+// The HCCL_* variables that act so far, and WEFT_CHECK. Read when a communicator is made; never
+// set.
 #pragma once
 
 #include <chrono>
