@@ -107,7 +107,7 @@ std::vector<bool> TasksEngine::partners(const plugin::Algorithm& algorithm,
 }
 
 uint32_t TasksEngine::locate(const void* buffer, uint64_t bytes) const {
-  uint32_t place = WEFT_PLACE_DEVICE;
+  uint32_t place = WEFT_SIDE_DEVICE;
   if (bytes == 0) return place;
   const int32_t code = transport_.tasks->locate(endpoint_, buffer, bytes, &place);
   if (code == WEFT_OK) return place;
@@ -168,7 +168,7 @@ void TasksEngine::issue(std::span<const exec::MessageStep> steps, void* stream) 
   std::vector<uint32_t> places;
   for (const exec::MessageStep& step : steps) {
     if (step.kind != Kind::kCopy) require_member(step.peer, key);
-    uint32_t place = WEFT_PLACE_DEVICE;
+    uint32_t place = WEFT_SIDE_DEVICE;
     if (step.from != nullptr) place = std::max(place, locate(step.from, step.bytes));
     if (step.to != nullptr) place = std::max(place, locate(step.to, step.bytes));
     places.push_back(place);

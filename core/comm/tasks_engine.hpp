@@ -52,7 +52,7 @@ class TasksEngine {
                                            const schedule::Shape& shape,
                                            const std::vector<int64_t>& params);
 
-  /// WEFT_PLACE_* of a caller's buffer. Throws Error if streams cannot copy it.
+  /// WEFT_SIDE_* of a caller's buffer. Throws Error if streams cannot copy it.
   [[nodiscard]] uint32_t locate(const void* buffer, uint64_t bytes) const;
   /// Throw Error; the communicator is given up if something is on the stream by then.
   void issue(exec::TaskCall call, const CallKey& key, void* stream);

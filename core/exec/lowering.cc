@@ -50,7 +50,7 @@ void Lowering::set_aside(TaskCall& call, TaskQueue& queue, uint32_t ranks) {
     queue.copy(call.aside + at, in + at, call.blocks.lengths[i], call.in_place);
   }
   call.in = call.aside;
-  call.in_place = WEFT_PLACE_DEVICE;
+  call.in_place = WEFT_SIDE_DEVICE;
 }
 
 void Lowering::run(TaskCall call, TaskQueue& queue) {

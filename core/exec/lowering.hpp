@@ -29,8 +29,8 @@ struct TaskCall {
   const ExecPlan* plan = nullptr;
   const void* in = nullptr;
   void* out = nullptr;
-  uint32_t in_place = WEFT_PLACE_DEVICE;
-  uint32_t out_place = WEFT_PLACE_DEVICE;
+  uint32_t in_place = WEFT_SIDE_DEVICE;
+  uint32_t out_place = WEFT_SIDE_DEVICE;
   schedule::Blocks blocks;  // of an operation with lengths
   // Memory of this rank's own to which the input is copied first, where the output would overwrite
   // what later pieces still need; or null.

@@ -24,7 +24,7 @@ class TaskQueue {
   [[nodiscard]] void* stream() const noexcept { return stream_; }
 
   /// Nothing is queued for 0 bytes, nor if source and destination are the same.
-  void copy(void* dst, const void* src, uint64_t bytes, uint32_t place = WEFT_PLACE_DEVICE);
+  void copy(void* dst, const void* src, uint64_t bytes, uint32_t place = WEFT_SIDE_DEVICE);
   /// dst = dst op src.
   void reduce(void* dst, const void* src, uint64_t count, int32_t type, int32_t op);
   void record(uint32_t peer, uint32_t flag);

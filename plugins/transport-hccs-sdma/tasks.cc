@@ -60,11 +60,11 @@ int32_t locate(void* endpoint, const void* address, uint64_t bytes, uint32_t* pl
                      aclrtPointerGetAttributes(end, &last) == ACL_SUCCESS &&
                      first.location.type == last.location.type;
   if (known && first.location.type == ACL_MEM_LOCATION_TYPE_DEVICE) {
-    *place = WEFT_PLACE_DEVICE;
+    *place = WEFT_SIDE_DEVICE;
     return WEFT_OK;
   }
   if (known && first.location.type == ACL_MEM_LOCATION_TYPE_HOST) {
-    *place = WEFT_PLACE_HOST;
+    *place = WEFT_SIDE_HOST;
     return WEFT_OK;
   }
   return guarded([&] {
@@ -116,7 +116,7 @@ int32_t inline_reduces(int32_t type, int32_t op) {
 int32_t TaskState::copy(void* stream, void* dst, const void* src, uint64_t bytes,
                         uint32_t place) const {
   const aclrtMemcpyKind kind =
-      place == WEFT_PLACE_HOST ? ACL_MEMCPY_DEFAULT : ACL_MEMCPY_DEVICE_TO_DEVICE;
+      place == WEFT_SIDE_HOST ? ACL_MEMCPY_DEFAULT : ACL_MEMCPY_DEVICE_TO_DEVICE;
   return for_each_part(bytes, [&](uint64_t at, uint64_t part) {
     return check(aclrtMemcpyAsync(static_cast<char*>(dst) + at, part,
                                   static_cast<const char*>(src) + at, part, kind, stream),

@@ -64,8 +64,28 @@ typedef struct weft_endpoint_info {
   uint32_t reserved;
 } weft_endpoint_info;
 
-/* Where a caller's buffer is. */
-enum { WEFT_PLACE_DEVICE = 0, WEFT_PLACE_HOST = 1 };
+/* Kinds of memory that an address may be in. */
+enum {
+  WEFT_PLACE_OTHER = 0,  /* none of these: host memory that the runtime never saw, or nothing */
+  WEFT_PLACE_PINNED = 1, /* host memory that was registered, or allocated, with the runtime */
+  WEFT_PLACE_DEVICE = 2, /* an allocation of device memory */
+  WEFT_PLACE_MAPPED = 3, /* physical memory of a device, mapped at a reserved address */
+  WEFT_PLACE_FREED = 4   /* addresses of device memory that nobody has allocated (any more) */
+};
+
+/* What the runtime knows of the memory at an address. */
+typedef struct weft_place {
+  weft_head head;
+  uint32_t kind;  /* WEFT_PLACE_* */
+  int32_t device; /* that owns it; -1: none */
+  /* Of PINNED, DEVICE and MAPPED: the block that contains the address, as large as the runtime made
+   * it. Otherwise 0. */
+  uint64_t base;
+  uint64_t bytes;
+} weft_place;
+
+/* On which side of a copy a caller's buffer is. */
+enum { WEFT_SIDE_DEVICE = 0, WEFT_SIDE_HOST = 1 };
 
 /* The tasks engine. Each function that takes a stream appends to it and returns; a call on a stream
  * of another device than the endpoint's fails. The endpoint's device is current on the calling
@@ -84,13 +104,13 @@ typedef struct weft_tasks {
   int32_t (*share)(void* endpoint, uint64_t bytes, void** address);
   /* A stream of the transport's own, freed with the endpoint. */
   int32_t (*stream)(void* endpoint, void** stream);
-  /* Whether copies can use a caller's buffer as it is, and where that is: WEFT_PLACE_*. WEFT_E_PARA
+  /* Whether copies can use a caller's buffer as it is, and where that is: WEFT_SIDE_*. WEFT_E_PARA
    * with a reason if not. */
-  int32_t (*locate)(void* endpoint, const void* address, uint64_t bytes, uint32_t* place);
+  int32_t (*locate)(void* endpoint, const void* address, uint64_t bytes, uint32_t* side);
 
-  /* dst = src, of any size. `place`: the caller's side of it, or WEFT_PLACE_DEVICE. */
+  /* dst = src, of any size. `side`: the caller's side of it, or WEFT_SIDE_DEVICE. */
   int32_t (*copy)(void* endpoint, void* stream, void* dst, const void* src, uint64_t bytes,
-                  uint32_t place);
+                  uint32_t side);
   /* dst[i] = dst[i] op src[i], of any size; `count` in elements. */
   int32_t (*reduce)(void* endpoint, void* stream, void* dst, const void* src, uint64_t count,
                     int32_t type, int32_t op);
@@ -161,6 +181,10 @@ typedef struct weft_transport {
   void (*task_error)(const char* text);
   /* The same for a call that fails at once on this thread. Works before `open` too. */
   void (*call_error)(const char* text);
+
+  /* Looks an address up in the runtime's books, for checks: not for the way of every call. Any
+   * address but null; it is not read. The caller has set place->head. */
+  int32_t (*look_up)(void* endpoint, const void* address, weft_place* place);
 
   /* dst = src. No overlap unless equal. After return, a release store publishes the data. */
   void (*copy)(void* dst, const void* src, uint64_t bytes);

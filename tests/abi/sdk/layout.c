@@ -140,6 +140,12 @@ static void print_transport(void) {
   MEMBER(weft_tasks, follow);
   MEMBER(weft_tasks, passed);
   MEMBER(weft_tasks, abort);
+  STRUCT(weft_place);
+  MEMBER(weft_place, head);
+  MEMBER(weft_place, kind);
+  MEMBER(weft_place, device);
+  MEMBER(weft_place, base);
+  MEMBER(weft_place, bytes);
   STRUCT(weft_transport);
   MEMBER(weft_transport, head);
   MEMBER(weft_transport, engines);
@@ -160,6 +166,7 @@ static void print_transport(void) {
   MEMBER(weft_transport, synchronize);
   MEMBER(weft_transport, task_error);
   MEMBER(weft_transport, call_error);
+  MEMBER(weft_transport, look_up);
   MEMBER(weft_transport, copy);
   MEMBER(weft_transport, reduce);
   MEMBER(weft_transport, reduces);
@@ -226,8 +233,8 @@ static void print_values(void) {
   VALUE(WEFT_E_OOM);
   VALUE(WEFT_ENGINE_DIRECT);
   VALUE(WEFT_ENGINE_TASKS);
-  VALUE(WEFT_PLACE_DEVICE);
-  VALUE(WEFT_PLACE_HOST);
+  VALUE(WEFT_SIDE_DEVICE);
+  VALUE(WEFT_SIDE_HOST);
   VALUE(WEFT_OP_ALL_REDUCE);
   VALUE(WEFT_OP_BROADCAST);
   VALUE(WEFT_OP_ALL_GATHER);
@@ -254,6 +261,11 @@ static void print_values(void) {
   VALUE(WEFT_TOKEN_LIMIT);
   VALUE(WEFT_ENGINE_DIRECT);
   VALUE(WEFT_ENGINE_TASKS);
+  VALUE(WEFT_PLACE_OTHER);
+  VALUE(WEFT_PLACE_PINNED);
+  VALUE(WEFT_PLACE_DEVICE);
+  VALUE(WEFT_PLACE_MAPPED);
+  VALUE(WEFT_PLACE_FREED);
   VALUE(WEFT_TASK_DONE);
   VALUE(WEFT_TASK_AGAIN);
   VALUE(WEFT_BLOB_BYTES);
