@@ -335,7 +335,7 @@ TEST(Messages, AFailureOfAMessageEndsCollectivesOfAllRanks) {
     } else if (rank.rank() == 1) {
       rank.await(0, 1);
       ok(HcclBarrier(comm, other));
-      expect_text(stream_error(other), {"rank 2", "receive of 50000 int32"});
+      expect_text(stream_error(other, comm), {"rank 2", "receive of 50000 int32"});
       expect_over(comm, other, HCCL_E_TIMEOUT);
       rank.event(1);
     } else {

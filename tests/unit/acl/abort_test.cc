@@ -32,9 +32,10 @@ class AbortTest : public Acl {
   bool recorded() {
     EXPECT_EQ(aclrtWaitAndResetNotify(after_, other_, 0), ACL_SUCCESS);
     const bool done = aclrtSynchronizeStreamWithTimeout(other_, 5) == ACL_SUCCESS;
-    if (!done) EXPECT_EQ(aclrtStreamAbort(other_), ACL_SUCCESS);
-    if (!done) EXPECT_EQ(aclrtSynchronizeStream(other_), ACL_ERROR_RT_STREAM_ABORT);
-    return done;
+    if (done) return true;
+    EXPECT_EQ(aclrtStreamAbort(other_), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(other_), ACL_ERROR_RT_STREAM_ABORT);
+    return false;
   }
 
   aclrtStream other_ = nullptr;
