@@ -33,8 +33,8 @@ constexpr std::array kTransportEntries = {
     WEFT_ENTRY(weft_transport, describe),      WEFT_ENTRY(weft_transport, connect),
     WEFT_ENTRY(weft_transport, submit),        WEFT_ENTRY(weft_transport, synchronize),
     WEFT_ENTRY(weft_transport, task_error),    WEFT_ENTRY(weft_transport, call_error),
-    WEFT_ENTRY(weft_transport, copy),          WEFT_ENTRY(weft_transport, reduce),
-    WEFT_ENTRY(weft_transport, reduces)};
+    WEFT_ENTRY(weft_transport, look_up),       WEFT_ENTRY(weft_transport, copy),
+    WEFT_ENTRY(weft_transport, reduce),        WEFT_ENTRY(weft_transport, reduces)};
 constexpr std::array kTasksEntries = {
     WEFT_ENTRY(weft_tasks, reduces), WEFT_ENTRY(weft_tasks, share),  WEFT_ENTRY(weft_tasks, stream),
     WEFT_ENTRY(weft_tasks, locate),  WEFT_ENTRY(weft_tasks, copy),   WEFT_ENTRY(weft_tasks, reduce),

@@ -57,6 +57,10 @@ struct Context {
 /// weft_transport.open.
 int32_t open_context(const weft_host* host, void** context);
 
+/// weft_transport.look_up for a rank whose device has its memory at [heap, heap + bytes).
+int32_t look_up(const void* heap, uint64_t bytes, const void* address,
+                weft_address* place) noexcept;
+
 /// The table of functions, filled.
 weft_transport transport_table() noexcept;
 

@@ -256,6 +256,11 @@ int32_t synchronize(void* raw, void* stream) {
 
 void set_error(const char* text) { aclhostSetErrorText(text); }
 
+int32_t look_up(void* raw, const void* address, weft_address* place) {
+  const Endpoint& endpoint = *static_cast<Endpoint*>(raw);
+  return hccs::look_up(endpoint.heap_base, endpoint.heap_size, address, place);
+}
+
 void copy(void* dst, const void* src, uint64_t bytes) { kernels::copy(dst, src, bytes); }
 
 void reduce(void* const* dsts, uint64_t dst_count, const void* const* srcs, uint64_t src_count,
@@ -287,6 +292,7 @@ weft_transport transport_table() noexcept {
   table.synchronize = synchronize;
   table.task_error = set_error;
   table.call_error = set_error;
+  table.look_up = look_up;
   table.copy = copy;
   table.reduce = reduce;
   table.reduces = reduces;

@@ -112,6 +112,13 @@ static int32_t submit(void* endpoint, void* stream, weft_task* task) {
 
 static void take_error(const char* text) { (void)text; }
 
+static int32_t look_up(void* endpoint, const void* address, weft_address* place) {
+  (void)endpoint;
+  (void)address;
+  (void)place;
+  return WEFT_E_NOT_SUPPORT;
+}
+
 static void copy(void* dst, const void* src, uint64_t bytes) { memmove(dst, src, bytes); }
 
 static void reduce(void* const* dsts, uint64_t dst_count, const void* const* srcs,
@@ -238,6 +245,7 @@ static const weft_transport kTable = {
     synchronize,
     take_error,
     take_error,
+    look_up,
     copy,
     FAULT_REDUCE,
     reduces,

@@ -112,6 +112,26 @@ typedef struct weft_tasks {
   int32_t (*abort)(void* endpoint, void* stream);
 } weft_tasks;
 
+/* Kinds of memory that an address may be in. */
+enum {
+  WEFT_ADDRESS_OTHER = 0,  /* none of these: host memory that the runtime never saw, or nothing */
+  WEFT_ADDRESS_PINNED = 1, /* host memory that was registered, or allocated, with the runtime */
+  WEFT_ADDRESS_DEVICE = 2, /* an allocation of device memory */
+  WEFT_ADDRESS_MAPPED = 3, /* physical memory of a device, mapped at a reserved address */
+  WEFT_ADDRESS_FREED = 4   /* addresses of device memory that nobody has allocated (any more) */
+};
+
+/* What the runtime knows of the memory at an address. */
+typedef struct weft_address {
+  weft_head head;
+  uint32_t kind;  /* WEFT_ADDRESS_* */
+  int32_t device; /* that owns it; -1: none */
+  /* Of PINNED, DEVICE and MAPPED: the block that contains the address, as large as the runtime made
+   * it. Otherwise 0. */
+  uint64_t base;
+  uint64_t bytes;
+} weft_address;
+
 typedef struct weft_transport {
   weft_head head;
   uint32_t engines; /* WEFT_ENGINE_* offered */
@@ -161,6 +181,10 @@ typedef struct weft_transport {
   void (*task_error)(const char* text);
   /* The same for a call that fails at once on this thread. Works before `open` too. */
   void (*call_error)(const char* text);
+
+  /* Looks an address up in the runtime's books, for checks: not for the way of every call. Any
+   * address but null; it is not read. The caller has set found->head. */
+  int32_t (*look_up)(void* endpoint, const void* address, weft_address* found);
 
   /* dst = src. No overlap unless equal. After return, a release store publishes the data. */
   void (*copy)(void* dst, const void* src, uint64_t bytes);

@@ -140,6 +140,12 @@ static void print_transport(void) {
   MEMBER(weft_tasks, follow);
   MEMBER(weft_tasks, passed);
   MEMBER(weft_tasks, abort);
+  STRUCT(weft_address);
+  MEMBER(weft_address, head);
+  MEMBER(weft_address, kind);
+  MEMBER(weft_address, device);
+  MEMBER(weft_address, base);
+  MEMBER(weft_address, bytes);
   STRUCT(weft_transport);
   MEMBER(weft_transport, head);
   MEMBER(weft_transport, engines);
@@ -160,6 +166,7 @@ static void print_transport(void) {
   MEMBER(weft_transport, synchronize);
   MEMBER(weft_transport, task_error);
   MEMBER(weft_transport, call_error);
+  MEMBER(weft_transport, look_up);
   MEMBER(weft_transport, copy);
   MEMBER(weft_transport, reduce);
   MEMBER(weft_transport, reduces);
@@ -254,6 +261,11 @@ static void print_values(void) {
   VALUE(WEFT_TOKEN_LIMIT);
   VALUE(WEFT_ENGINE_DIRECT);
   VALUE(WEFT_ENGINE_TASKS);
+  VALUE(WEFT_ADDRESS_OTHER);
+  VALUE(WEFT_ADDRESS_PINNED);
+  VALUE(WEFT_ADDRESS_DEVICE);
+  VALUE(WEFT_ADDRESS_MAPPED);
+  VALUE(WEFT_ADDRESS_FREED);
   VALUE(WEFT_TASK_DONE);
   VALUE(WEFT_TASK_AGAIN);
   VALUE(WEFT_BLOB_BYTES);
