@@ -95,6 +95,7 @@ comm::Options default_options(const config::Policy& policy) {
   options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
   options.deterministic = env.deterministic.value_or(false);
   options.algo = env.algo;
+  options.check_memory = env.check_memory;
   return options;
 }
 

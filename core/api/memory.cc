@@ -23,12 +23,15 @@ HcclResult check(int32_t code) {
   throw Error(static_cast<HcclResult>(code), plugin::take_failure());
 }
 
-/// Runs body(table, member) for the plugin of the family, on the communicator's device.
+/// Runs body(table, member) for the plugin of the family, on the communicator's device. `argument`:
+/// the address that the function is about.
 template <class Body>
-HcclResult with_plugin(HcclComm handle, uint32_t family, const Body& body) {
+HcclResult with_plugin(HcclComm handle, uint32_t family, const Pointer& argument,
+                       const Body& body) {
   const Communicator& comm = communicator(handle);
   const MemoryGroup& memory = comm.memory(family);
   const Communicator::Scope scope(comm);
+  comm.check_argument(argument.name, argument.value);
   return check(body(memory.table(), memory.member()));
 }
 
@@ -56,7 +59,7 @@ WEFT_API HcclResult HcclCommSymWinRegister(HcclComm comm, void* addr, uint64_t s
   return weft::guard("HcclCommSymWinRegister", [&] {
     require_all({{"comm", comm}, {"addr", addr}, {"winHandle", winHandle}});
     return weft::api::with_plugin(
-        comm, WEFT_MEMORY_WINDOWS, [&](const weft_memory& table, void* member) {
+        comm, WEFT_MEMORY_WINDOWS, {"addr", addr}, [&](const weft_memory& table, void* member) {
           return table.window_register(member, addr, size, flag, winHandle);
         });
   });
@@ -76,7 +79,7 @@ WEFT_API HcclResult HcclCommSymWinGet(HcclComm comm, void* ptr, size_t size,
   return weft::guard("HcclCommSymWinGet", [&] {
     require_all({{"comm", comm}, {"ptr", ptr}, {"winHandle", winHandle}, {"offset", offset}});
     if (size == 0) throw weft::Error(HCCL_E_PARA, "size is 0");
-    return weft::api::with_plugin(comm, WEFT_MEMORY_WINDOWS,
+    return weft::api::with_plugin(comm, WEFT_MEMORY_WINDOWS, {"ptr", ptr},
                                   [&](const weft_memory& table, void* member) {
                                     return table.window_find(member, ptr, size, winHandle, offset);
                                   });
@@ -97,17 +100,18 @@ WEFT_API HcclResult HcclCommSetMemoryRange(HcclComm comm, void* baseVirPtr, size
                                            size_t alignment, uint64_t flags) {
   return weft::guard("HcclCommSetMemoryRange", [&] {
     require_all({{"comm", comm}, {"baseVirPtr", baseVirPtr}});
-    return weft::api::with_plugin(
-        comm, WEFT_MEMORY_RANGES, [&](const weft_memory& table, void* member) {
-          return table.range_set(member, baseVirPtr, size, alignment, flags);
-        });
+    return weft::api::with_plugin(comm, WEFT_MEMORY_RANGES, {"baseVirPtr", baseVirPtr},
+                                  [&](const weft_memory& table, void* member) {
+                                    return table.range_set(member, baseVirPtr, size, alignment,
+                                                           flags);
+                                  });
   });
 }
 
 WEFT_API HcclResult HcclCommUnsetMemoryRange(HcclComm comm, void* baseVirPtr) {
   return weft::guard("HcclCommUnsetMemoryRange", [&] {
     require_all({{"comm", comm}, {"baseVirPtr", baseVirPtr}});
-    return weft::api::with_plugin(comm, WEFT_MEMORY_RANGES,
+    return weft::api::with_plugin(comm, WEFT_MEMORY_RANGES, {"baseVirPtr", baseVirPtr},
                                   [&](const weft_memory& table, void* member) {
                                     return table.range_unset(member, baseVirPtr);
                                   });
@@ -120,7 +124,7 @@ WEFT_API HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size
   return weft::guard("HcclCommActivateCommMemory", [&] {
     require_all({{"comm", comm}, {"virPtr", virPtr}, {"handle", handle}});
     return weft::api::with_plugin(
-        comm, WEFT_MEMORY_RANGES, [&](const weft_memory& table, void* member) {
+        comm, WEFT_MEMORY_RANGES, {"virPtr", virPtr}, [&](const weft_memory& table, void* member) {
           return table.range_activate(member, virPtr, size, offset, handle, flags);
         });
   });
@@ -129,7 +133,7 @@ WEFT_API HcclResult HcclCommActivateCommMemory(HcclComm comm, void* virPtr, size
 WEFT_API HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr) {
   return weft::guard("HcclCommDeactivateCommMemory", [&] {
     require_all({{"comm", comm}, {"virPtr", virPtr}});
-    return weft::api::with_plugin(comm, WEFT_MEMORY_RANGES,
+    return weft::api::with_plugin(comm, WEFT_MEMORY_RANGES, {"virPtr", virPtr},
                                   [&](const weft_memory& table, void* member) {
                                     return table.range_deactivate(member, virPtr);
                                   });

@@ -159,6 +159,9 @@ void Communicator::connect() {
   messenger_ = std::make_unique<exec::Messenger>(setup_, *watch_);
   message_staging_ = std::make_unique<MessageStaging>(*transport_.table, endpoint_);
   if (tasks_engine_ != nullptr) tasks_engine_->start(setup_, *watch_);
+  if (options_.check_memory) {
+    memory_check_ = std::make_unique<MemoryCheck>(*transport_.table, endpoint_);
+  }
   attach_memories();
   session_->watch(this);
 }

@@ -15,6 +15,7 @@
 
 #include "comm/call.hpp"
 #include "comm/library.hpp"
+#include "comm/memory_check.hpp"
 #include "comm/memory_group.hpp"
 #include "comm/message.hpp"
 #include "comm/message_staging.hpp"
@@ -38,6 +39,7 @@ struct Options {
   config::HcclAlgo algo;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
+  bool check_memory = false;  // WEFT_CHECK=memory
 };
 
 /// How a buffer gets from one rank to another.
@@ -131,6 +133,10 @@ class Communicator final : private control::Listener {
   /// (HCCL_E_NOT_SUPPORT).
   [[nodiscard]] MemoryGroup& memory(uint32_t family) const;
 
+  /// With WEFT_CHECK=memory: throws Error (HCCL_E_PARA) if the argument of a function of windows or
+  /// ranges is the address of a pointer to the memory that was meant.
+  void check_argument(const char* name, const void* address) const;
+
  private:
   Communicator(uint32_t ranks, uint32_t rank, std::shared_ptr<const config::Policy> policy,
                Options options);
@@ -159,6 +165,11 @@ class Communicator final : private control::Listener {
                                     const Extent& extent) const;
   /// The tasks engine's way of a call whose plan is there.
   void issue_tasks(const Call& call, const exec::ExecPlan& plan, void* stream);
+  // With WEFT_CHECK=memory. What is wrong throws Error (HCCL_E_PARA) here and fails the call on all
+  // other ranks, which would wait for this one.
+  void check_memory(const Call& call, const Extent& extent, const exec::Task& task);
+  void check_memory(std::span<const Message> messages);
+  void refuse(const MemoryCheck::Finding& finding, uint64_t number, const CallKey& key);
   LastCall place_buffers(const Call& call, const Extent& extent, exec::Task& task);
   [[nodiscard]] Found find_buffer(const void* address, uint64_t bytes) const noexcept;
   [[nodiscard]] bool in_heap(uint64_t address, uint64_t bytes) const noexcept {
@@ -196,6 +207,8 @@ class Communicator final : private control::Listener {
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<exec::Messenger> messenger_;
   std::unique_ptr<MessageStaging> message_staging_;
+  std::unique_ptr<MemoryCheck> memory_check_;           // only with WEFT_CHECK=memory
+  uint64_t batches_ = 0;                                // of messages that it looked at
   Surroundings around_;                                 // of the memory groups
   std::vector<std::unique_ptr<MemoryGroup>> memories_;  // by space - 1
   std::vector<uint32_t> order_;                         // spaces, in the order of the policy

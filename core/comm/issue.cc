@@ -186,6 +186,7 @@ void Communicator::issue(const Call& call, void* stream) {
   task.plan = plan;
   task.key = call.key;
   const Extent extent = set_lengths(call, task);
+  if (memory_check_ != nullptr) check_memory(call, extent, task);
   const LastCall placed = place_buffers(call, extent, task);
   task.first_call = next_call_;
   task.last_call = next_call_ + task.pieces - 1;

@@ -53,6 +53,20 @@ std::chrono::milliseconds seconds(const char* name, std::string_view text, uint6
   return std::chrono::seconds(whole) + std::chrono::milliseconds(hundredths * 10);
 }
 
+/// Words with commas between them, of which only one is known so far. Nothing at all is none.
+bool asks_for_memory_check(std::string_view text) {
+  constexpr std::string_view kMemory = "memory";
+  if (text.empty()) return false;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    if (text.substr(at, end - at) != kMemory) {
+      refuse("WEFT_CHECK", text, "a list of checks with commas between them; there is one: memory");
+    }
+    at = end + 1;
+  }
+  return true;
+}
+
 }  // namespace
 
 Environment read_environment() {
@@ -81,6 +95,7 @@ Environment read_environment() {
   if (const auto text = get("HCCL_ALGO")) {
     env.algo = parse_hccl_algo(*text, HcclAlgoSource::kVariable);
   }
+  if (const auto text = get("WEFT_CHECK")) env.check_memory = asks_for_memory_check(*text);
   return env;
 }
 

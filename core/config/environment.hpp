@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HCCL_* variables that act so far. Read when a communicator is made; never set.
+// The HCCL_* variables that act so far, and WEFT_CHECK. Read when a communicator is made; never
+// set.
 #pragma once
 
 #include <chrono>
@@ -16,6 +17,7 @@ struct Environment {
   std::optional<uint32_t> buffer_mb;                         // HCCL_BUFFSIZE
   std::optional<bool> deterministic;                         // HCCL_DETERMINISTIC
   HcclAlgo algo;                                             // HCCL_ALGO
+  bool check_memory = false;                                 // WEFT_CHECK=memory
 };
 
 /// Throws Error (HCCL_E_PARA) that names the variable, its value and what is allowed.

@@ -42,6 +42,7 @@ enum class FaultKind : uint32_t {
   kCall,     // rank_a calls key_a, rank_b calls key_b
   kBlock,    // rank_a sends key_a.count elements to rank_b, which expects key_b.count
   kMessage,  // the same message is key_a on rank_a and key_b on rank_b
+  kBuffer,   // rank_a (and rank_b, the same) refused to issue key_a, because of what `note` says
   kPlace     // rank_a's buffer is in a window or range that rank_b does not have (any more)
 };
 
@@ -56,6 +57,7 @@ struct alignas(64) Fault {
   uint64_t timeout_ms;  // that has passed
   comm::CallKey key_a;
   comm::CallKey key_b;
+  char note[56];  // for people; of kBuffer only
 };
 
 /// A message from one peer. Written by the sender only, once the receipt for the one before is

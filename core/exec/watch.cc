@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "base/op_names.hpp"
 #include "hccl/hccl_types.h"
 
@@ -153,6 +155,7 @@ void Watch::publish(const Fault& fault) noexcept {
   mine.timeout_ms = fault.timeout_ms;
   mine.key_a = fault.key_a;
   mine.key_b = fault.key_b;
+  std::memcpy(mine.note, fault.note, sizeof mine.note);
   mine.raised.store(1, std::memory_order_release);
   setup_.boards[setup_.rank]->identity.gave_up.store(1, std::memory_order_release);
 }
@@ -204,6 +207,11 @@ std::string Watch::explain(const Fault& fault) const {
                          fault.call,
                          comm::describe({.op = fault.key_a.op, .type = fault.key_a.type}), rank_a,
                          fault.key_a.count, rank_b, fault.key_b.count);
+    case FaultKind::kBuffer:
+      return fmt::format(
+          "{} did not issue {} ({} {}): {}; WEFT_CHECK=memory says more on that rank", rank_a, a,
+          fault.key_a.op < WEFT_OP_COUNT ? "call" : "batch", fault.call,
+          std::string_view(fault.note, strnlen(fault.note, sizeof fault.note)));
     case FaultKind::kPlace:
       return fmt::format(
           "in {}, call or message {}, a buffer of {} is in a window or memory range that {} has "

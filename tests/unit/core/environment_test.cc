@@ -70,6 +70,21 @@ TEST(Environment, ReadsTheWishesForAlgorithms) {
   }
 }
 
+TEST(Environment, KnowsOneCheck) {
+  EXPECT_FALSE(read_environment().check_memory);
+  for (const char* good : {"memory", "memory,memory"}) {
+    const Variable set("WEFT_CHECK", good);
+    EXPECT_TRUE(read_environment().check_memory) << good;
+  }
+  for (const char* none : {"", "EmptyString"}) {
+    const Variable set("WEFT_CHECK", none);
+    EXPECT_FALSE(read_environment().check_memory) << none;
+  }
+  for (const char* bad : {"1", "Memory", "memory,", ",memory", "memory, memory", "memory,leaks"}) {
+    expect_refused("WEFT_CHECK", bad);
+  }
+}
+
 TEST(Environment, RefusesWhatIsOutOfRangeOrNoNumber) {
   for (const char* bad : {"119", "7201", "-1", "", "abc", "120 ", "99999999999"}) {
     expect_refused("HCCL_CONNECT_TIMEOUT", bad);

@@ -99,6 +99,24 @@ TEST(Watch, AFaultThatNamesNoRankIsStillAFault) {
   EXPECT_NE(group.watch(0).health_text().find("cannot be read"), std::string::npos);
 }
 
+TEST(Watch, ARankThatRefusesACallTellsWhichBufferItWas) {
+  Group group(2);
+  Fault fault{};
+  fault.code = HCCL_E_PARA;
+  fault.kind = FaultKind::kBuffer;
+  fault.rank_a = fault.rank_b = 1;
+  fault.call = 7;
+  fault.key_a = {.count = 5, .op = WEFT_OP_BROADCAST, .type = HCCL_DATA_TYPE_INT32};
+  std::memset(fault.note, 'x', sizeof fault.note);  // without an end
+  std::memcpy(fault.note, "buf is", 6);
+  EXPECT_EQ(group.watch(1).raise(fault), HCCL_E_PARA);
+  EXPECT_EQ(group.watch(0).look_at_boards(), HCCL_E_PARA);
+  EXPECT_EQ(group.watch(0).health_text(),
+            "rank 1 did not issue broadcast of 5 int32, root 0 (call 7): buf is" +
+                std::string(sizeof fault.note - 6, 'x') +
+                "; WEFT_CHECK=memory says more on that rank");
+}
+
 TEST(Watch, NoTimeOutMeansNoTimeOut) {
   Group group(2, std::chrono::milliseconds(0));
   Wait wait;
