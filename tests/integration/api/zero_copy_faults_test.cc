@@ -141,7 +141,7 @@ TEST(ZeroCopyFaults, FirstSetNamesTheRankThatFails) {
 }
 
 TEST(ZeroCopyFaults, FirstSetEndsWhereARankDoesNotCome) {
-  const PolicyFile policy(policy_text({}, "[control]\nconnect_timeout = \"1s\"\n"));
+  const PolicyFile policy(policy_text({}, "[control]\nconnect_timeout = \"3s\"\n"));
   GroupOptions options;
   options.environment = policy.environment();
   run_ranks(
