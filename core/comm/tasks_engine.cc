@@ -140,16 +140,15 @@ uint32_t TasksEngine::carry_out(const CallKey& key, void* stream, const Body& bo
 }
 
 void TasksEngine::issue(exec::TaskCall call, const CallKey& key, void* stream) {
-  const std::vector<bool>& partners = call.plan->partners;
   for (uint32_t peer = 0; peer < ranks(); ++peer) {
-    if (partners[peer]) require_member(peer, key);
+    if (exec::involves(call, peer, ranks())) require_member(peer, key);
   }
   const uint32_t number = carry_out(key, stream, [&](exec::TaskQueue& queue, uint32_t place) {
     call.told_mark = exec::Pending::told_mark(place);
     // In pieces, an all_to_all_v is through with some peers before others.
     const bool together = !call.plan->plan.own_blocks || exec::pieces_of(call, ranks()) == 1;
     for (uint32_t peer = 0; together && peer < ranks(); ++peer) {
-      if (partners[peer]) pending_->needs(place, peer, call.told_mark);
+      if (exec::involves(call, peer, ranks())) pending_->needs(place, peer, call.told_mark);
     }
     pending_->follow_last_collective(queue);
     lowering_->run(call, queue);

@@ -33,6 +33,11 @@ uint64_t pieces_of(const TaskCall& call, uint32_t ranks) {
   return std::max<uint64_t>(1, pieces(longest, plan.piece_bytes));
 }
 
+bool involves(const TaskCall& call, uint32_t peer, uint32_t ranks) {
+  if (!call.plan->partners[peer]) return false;
+  return !call.plan->plan.own_blocks || pieces_with(call, peer, ranks) > 0;
+}
+
 Lowering::Lowering(uint32_t rank, const TaskLayout& layout, std::vector<std::byte*> shared)
     : rank_(rank),
       layout_(layout),

@@ -43,6 +43,9 @@ struct TaskCall {
 /// Runs of the plan that the call needs on this rank.
 [[nodiscard]] uint64_t pieces_of(const TaskCall& call, uint32_t ranks);
 
+/// Whether this rank has to do with `peer` in the call.
+[[nodiscard]] bool involves(const TaskCall& call, uint32_t peer, uint32_t ranks);
+
 class Lowering {
  public:
   /// `shared`: the memory of all ranks, at addresses of this process.

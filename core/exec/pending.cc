@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 // may be there already.
 constexpr milliseconds kLostGrace{300};
 // How long the stream of a call may take to its mark when a peer has left that needs it no more.
-constexpr milliseconds kLeftGrace{200};
+constexpr milliseconds kLeftGrace{500};
 constexpr milliseconds kShortTick{10};
 constexpr milliseconds kLongTick{100};
 // The thread sleeps when there was nothing to do for so long: waking it costs a system call.
