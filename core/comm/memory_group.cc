@@ -74,7 +74,6 @@ weft_group MemoryGroup::services() noexcept {
     return of(self).around_.own_in_use(address, bytes) ? 1 : 0;
   };
   group.peer_in_use = [](void* self, uint32_t peer) { return of(self).peer_in_use(peer) ? 1 : 0; };
-  group.wait_unused = [](void* self, uint32_t peer) { of(self).wait_unused(peer); };
   return group;
 }
 
@@ -123,12 +122,6 @@ int32_t MemoryGroup::all_gather(const void* mine, uint64_t length, weft_gathered
 
 bool MemoryGroup::peer_in_use(uint32_t peer) const noexcept {
   return around_.map->peer_in_use(space_, peer, around_.done());
-}
-
-/// A call ends at the latest by its time-out; a communicator is destroyed only without any.
-void MemoryGroup::wait_unused(uint32_t peer) noexcept {
-  constexpr std::chrono::microseconds kStep{50};
-  while (peer_in_use(peer)) std::this_thread::sleep_for(kStep);
 }
 
 void MemoryGroup::post(uint32_t to, uint32_t kind, uint64_t ticket, int32_t code, const void* bytes,

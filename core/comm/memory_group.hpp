@@ -88,7 +88,6 @@ class MemoryGroup {
   int32_t ask(const void* question, uint64_t length) noexcept;
   int32_t show(bool shown, const char* what) noexcept;
   bool peer_in_use(uint32_t peer) const noexcept;
-  void wait_unused(uint32_t peer) noexcept;
 
   void post(uint32_t to, uint32_t kind, uint64_t ticket, int32_t code, const void* bytes,
             uint64_t length);

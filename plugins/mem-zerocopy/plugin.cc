@@ -43,7 +43,7 @@ int32_t open(const weft_host* host, void** context) {
 
 int32_t attach_member(void* context, const weft_group* group, void** member) {
   Book& book = *static_cast<Book*>(context);
-  if (group->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(group, weft_group, wait_unused)) {
+  if (group->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(group, weft_group, peer_in_use)) {
     return WEFT_E_NOT_SUPPORT;
   }
   return guarded(book.host, [&] { *member = attach(book, *group); });

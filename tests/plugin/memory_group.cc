@@ -138,9 +138,6 @@ void Group::fill() {
     as_group(self).asked_in_use = true;
     return 1;
   };
-  table_.wait_unused = [](void* self, uint32_t) {
-    while (as_group(self).peers_busy) std::this_thread::yield();
-  };
 }
 
 int32_t Group::all_gather(const void* mine, uint64_t length, weft_gathered each, void* arg) {

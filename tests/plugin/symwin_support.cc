@@ -119,7 +119,6 @@ struct GroupFunctions {
     return used >= address && used < address + bytes ? 1 : 0;
   }
   static int32_t peer_in_use(void* self, uint32_t) { return comm(self).peer_used ? 1 : 0; }
-  static void wait_unused(void*, uint32_t) {}
 };
 
 Board::Board() {
@@ -146,8 +145,7 @@ Comm::Comm(Rank& self, Board& board, uint64_t window_bytes) : self_(self), board
             F::all_gather,         F::ask,
             F::show_own,           F::hide_own,
             F::show_peer,          F::hide_peer,
-            F::own_in_use,         F::peer_in_use,
-            F::wait_unused};
+            F::own_in_use,         F::peer_in_use};
   check(symwin().attach(symwin_context(), &group_, &member_) == WEFT_OK, "attach");
 }
 

@@ -72,11 +72,9 @@ typedef struct weft_group {
    * whatever way it travels. Never blocks. */
   int32_t (*own_in_use)(void* self, uint64_t address, uint64_t bytes);
   /* 1 while a call of this rank that found a buffer of `peer` through this plugin has not ended:
-   * what hide_peer hid may still be in use. Never blocks. */
+   * what hide_peer hid may still be in use. Never blocks. An `answer` must not wait for it without
+   * end: the call may need a rank whose question waits for an answer of this one. */
   int32_t (*peer_in_use)(void* self, uint32_t peer);
-  /* Waits until that is so no more. Bounded by the time-outs of calls. For `answer`, after
-   * hide_peer. */
-  void (*wait_unused)(void* self, uint32_t peer);
 } weft_group;
 
 typedef struct weft_memory {

@@ -191,7 +191,6 @@ static void print_memory(void) {
   MEMBER(weft_group, hide_peer);
   MEMBER(weft_group, own_in_use);
   MEMBER(weft_group, peer_in_use);
-  MEMBER(weft_group, wait_unused);
   STRUCT(weft_memory);
   MEMBER(weft_memory, head);
   MEMBER(weft_memory, families);
