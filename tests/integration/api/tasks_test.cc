@@ -160,6 +160,8 @@ TEST(TasksAlone, OneThreadMayDriveRanksWhoseTasksDoNotFitIntoAStream) {
     parcels[0].send(1, comms[0], streams[0]);
     parcels[1].receive(0, comms[1], streams[1]);
     ok(HcclGroupEnd());
+    ok(aclrtSetDevice(devices[1]));
+    ok(aclrtSynchronizeStream(streams[1]));
     parcels[1].check_is(0, 1, 1);
     ok(HcclGroupStart());
     for (uint32_t r = 0; r < kRanks; ++r) {

@@ -272,8 +272,9 @@ TEST(Bench, TellsWhatChoseTheAlgorithm) {
   Words table = {"bench", "all_to_all", "-n", "2", "-b", "8", "-e", "8", "--iters", "2"};
   const std::map<std::string, std::string> wish = {{"HCCL_ALGO", "level0:pairwise"}};
   const Outcome wished = weft(table, wish);
-  EXPECT_NE(wished.out.find("# mesh.pairwise chosen by HCCL_ALGO level0:pairwise\n"),
-            std::string::npos)
+  EXPECT_NE(
+      wished.out.find("# mesh.pairwise chosen by HCCL_ALGO level0:pairwise; in: heap, out: heap\n"),
+      std::string::npos)
       << wished.out << wished.err;
   table.push_back("--json");
   const json row = json::parse(weft(table, wish).out, nullptr, false)["results"][0];
