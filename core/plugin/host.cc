@@ -89,8 +89,8 @@ void forget(const char* table, uint64_t key) noexcept {
 }  // namespace
 
 const weft_host& host() noexcept {
-  static constexpr weft_host kHost{WEFT_HEAD(weft_host), &write_log, &keep_failure,
-                                   &remember,            &recall,    &forget};
+  static constexpr weft_host kHost{
+      WEFT_HEAD(weft_host), &write_log, &keep_failure, &remember, &recall, &forget};
   return kHost;
 }
 

@@ -102,8 +102,7 @@ TEST(PolicyProblems, AnUnknownAlgorithmAndAWrongParameterAreNamed) {
 }
 
 TEST(PolicyProblems, AnEngineThatTheTransportLacksIsNamed) {
-  const PolicyFile policy(
-      policy_text({}, "[transport]\nuse = \"nowhere\"\nengine = \"tasks\"\n"));
+  const PolicyFile policy(policy_text({}, "[transport]\nuse = \"nowhere\"\nengine = \"tasks\"\n"));
   GroupOptions options = with_policy(policy.path());
   options.environment["WEFT_PLUGIN_PATH"] = WEFT_TEST_DIRECT_ONLY;
   expect_refused(options, HCCL_E_NOT_SUPPORT, {policy.path(), "nowhere", "\"tasks\""});
