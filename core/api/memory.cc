@@ -35,16 +35,35 @@ HcclResult with_plugin(HcclComm handle, uint32_t family, const Pointer& argument
   return check(body(memory.table(), memory.member()));
 }
 
-/// Asks every plugin that knows windows whether this one is its own. A handle has no communicator.
+/// The first plugin that the policy orders and that offers windows. Throws Error.
+OpenMemory windows_plugin() {
+  const auto policy = comm::Library::instance().load_policy();
+  for (const OpenMemory& each : comm::Library::instance().memories(*policy)) {
+    const bool fits =
+        each.plugin != nullptr && (each.plugin->table.families & WEFT_MEMORY_WINDOWS) != 0;
+    if (fits) return each;
+  }
+  throw Error(HCCL_E_NOT_SUPPORT,
+              fmt::format("no memory plugin that the policy {} uses offers symmetric windows",
+                          policy->name()));
+}
+
+/// Asks every plugin that knows windows whether a handle or pointer is its own: it has no
+/// communicator. `what` says what is wrong if it is nobody's.
 template <class Body>
-HcclResult with_window(const Body& body) {
+HcclResult with_owner(const char* what, const Body& body) {
   for (const OpenMemory& each : comm::Library::instance().opened_memories()) {
     if ((each.plugin->table.families & WEFT_MEMORY_WINDOWS) == 0) continue;
     const int32_t code = body(each.plugin->table, each.context);
     if (code != HCCL_E_NOT_FOUND) return check(code);
   }
   (void)plugin::take_failure();
-  throw Error(HCCL_E_PARA, "winHandle is no window of this process (deregistered?)");
+  throw Error(HCCL_E_PARA, what);
+}
+
+template <class Body>
+HcclResult with_window(const Body& body) {
+  return with_owner("winHandle is no window of this process (deregistered?)", body);
 }
 
 }  // namespace
@@ -93,6 +112,24 @@ WEFT_API HcclResult HcclSymWinGetPeerPointer(HcclCommSymWindow winHandle, size_t
     return weft::api::with_window([&](const weft_memory& table, void* context) {
       return table.window_peer(context, winHandle, offset, peerRank, ptr);
     });
+  });
+}
+
+WEFT_API HcclResult HcommMemAlloc(void** ptr, size_t size) {
+  return weft::guard("HcommMemAlloc", [&] {
+    if (ptr == nullptr) throw weft::Error(HCCL_E_PARA, "ptr is a null pointer");
+    if (size == 0) throw weft::Error(HCCL_E_PARA, "size is 0");
+    const weft::comm::OpenMemory memory = weft::api::windows_plugin();
+    return weft::api::check(memory.plugin->table.memory_alloc(memory.context, size, ptr));
+  });
+}
+
+WEFT_API HcclResult HcommMemFree(void* ptr) {
+  return weft::guard("HcommMemFree", [&] {
+    if (ptr == nullptr) return HCCL_SUCCESS;
+    return weft::api::with_owner(
+        "ptr is not from HcommMemAlloc (freed?)",
+        [&](const weft_memory& table, void* context) { return table.memory_free(context, ptr); });
   });
 }
 

@@ -45,7 +45,8 @@ constexpr std::array kMemoryEntries = {
     WEFT_ENTRY(weft_memory, explain)};
 constexpr std::array kWindowEntries = {
     WEFT_ENTRY(weft_memory, window_register), WEFT_ENTRY(weft_memory, window_deregister),
-    WEFT_ENTRY(weft_memory, window_find), WEFT_ENTRY(weft_memory, window_peer)};
+    WEFT_ENTRY(weft_memory, window_find),     WEFT_ENTRY(weft_memory, window_peer),
+    WEFT_ENTRY(weft_memory, memory_alloc),    WEFT_ENTRY(weft_memory, memory_free)};
 constexpr std::array kRangeEntries = {
     WEFT_ENTRY(weft_memory, range_set), WEFT_ENTRY(weft_memory, range_unset),
     WEFT_ENTRY(weft_memory, range_activate), WEFT_ENTRY(weft_memory, range_deactivate)};

@@ -62,6 +62,7 @@ struct Context {
   std::mutex mutex;
   uint64_t last_handle = 0;
   std::map<void*, Window> windows;  // by handle
+  std::map<void*, aclrtDrvMemHandle> allocated;  // physical memory, by address
 };
 
 /// One rank of a communicator.
@@ -91,6 +92,8 @@ void deregister_window(Context& context, void* handle);
 std::pair<void*, uint64_t> find_window(Member& member, uint64_t address, uint64_t bytes);
 uint64_t peer_address(Context& context, void* handle, uint64_t offset, uint32_t peer);
 void close_member(Member& member);
+void* allocate_memory(Context& context, uint64_t bytes);
+void free_memory(Context& context, void* pointer);
 std::string explain(Member& member, uint64_t address, uint64_t bytes);
 
 }  // namespace weft::symwin

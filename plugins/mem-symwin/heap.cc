@@ -30,20 +30,29 @@ uint64_t device_bytes() {
   return total;
 }
 
-uint64_t device_unit() {
+}  // namespace
+
+aclrtPhysicalMemProp device_memory() {
+  int32_t device = 0;
+  const aclError error = aclrtGetDevice(&device);
+  if (error != ACL_SUCCESS) throw acl_fault(error, "no device is current on this thread");
   aclrtPhysicalMemProp prop{};
   prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
   prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
   prop.memAttr = ACL_HBM_MEM_HUGE;
   prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = static_cast<uint32_t>(device);
+  return prop;
+}
+
+uint64_t device_unit() {
+  aclrtPhysicalMemProp prop = device_memory();
   size_t unit = 0;
   const aclError error =
       aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &unit);
   if (error != ACL_SUCCESS) throw acl_fault(error, "the unit of physical memory is not known");
   return unit;
 }
-
-}  // namespace
 
 uint64_t slot_bytes(uint64_t configured) {
   const uint64_t memory = device_bytes();

@@ -14,6 +14,10 @@ namespace weft::symwin {
 /// current device, whichever is less. Throws Fault: WEFT_E_PARA for a bad configuration.
 uint64_t slot_bytes(uint64_t configured);
 
+/// Physical memory of the current device as windows use it, and the unit of its size. Throws Fault.
+aclrtPhysicalMemProp device_memory();
+uint64_t device_unit();
+
 /// Reserved addresses of `ranks` slots. Nothing may be mapped there when it ends.
 class Heap {
  public:

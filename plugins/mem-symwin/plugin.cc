@@ -97,6 +97,16 @@ int32_t window_peer(void* context, void* window, uint64_t offset, uint32_t peer,
       all, [&] { *pointer = reinterpret_cast<void*>(peer_address(all, window, offset, peer)); });
 }
 
+int32_t memory_alloc(void* context, uint64_t bytes, void** pointer) {
+  auto& all = *static_cast<Context*>(context);
+  return guarded(all, [&] { *pointer = allocate_memory(all, bytes); });
+}
+
+int32_t memory_free(void* context, void* pointer) {
+  auto& all = *static_cast<Context*>(context);
+  return guarded(all, [&] { free_memory(all, pointer); });
+}
+
 weft_memory windows() noexcept {
   weft_memory table{};
   table.head = WEFT_HEAD(weft_memory);
@@ -109,6 +119,8 @@ weft_memory windows() noexcept {
   table.window_deregister = window_deregister;
   table.window_find = window_find;
   table.window_peer = window_peer;
+  table.memory_alloc = memory_alloc;
+  table.memory_free = memory_free;
   return table;
 }
 

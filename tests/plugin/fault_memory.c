@@ -75,6 +75,19 @@ static int32_t window_find(void* member, void* address, uint64_t bytes, void** w
   return WEFT_E_NOT_FOUND;
 }
 
+static int32_t memory_alloc(void* context, uint64_t bytes, void** pointer) {
+  (void)context;
+  (void)bytes;
+  (void)pointer;
+  return WEFT_E_OOM;
+}
+
+static int32_t memory_free(void* context, void* pointer) {
+  (void)context;
+  (void)pointer;
+  return WEFT_E_NOT_FOUND;
+}
+
 static int32_t window_peer(void* context, void* window, uint64_t offset, uint32_t peer,
                            void** pointer) {
   (void)context;
@@ -130,6 +143,8 @@ static const weft_memory kTable = {
     window_deregister,
     FAULT_WINDOW_FIND,
     window_peer,
+    memory_alloc,
+    memory_free,
     range_set,
     FAULT_RANGE_UNSET,
     range_activate,

@@ -211,11 +211,22 @@ extern HcclResult HcclCommDeactivateCommMemory(HcclComm comm, void* virPtr) HCOM
  */
 extern HcclResult HcclCommSymWinRegister(HcclComm comm, void* addr, uint64_t size,
                                          HcclCommSymWindow* winHandle, uint32_t flag);
-/* Collective. HCCL_E_PARA for an unknown window. */
+/*
+ * Documented as collective: all ranks close a window. Here it closes this rank's side and waits for
+ * nobody. HCCL_E_PARA for an unknown window; HCCL_E_AGAIN while a call uses it.
+ */
 extern HcclResult HcclCommSymWinDeregister(HcclCommSymWindow winHandle);
 /* The window that holds [ptr, ptr + size), and the offset of ptr in it; else HCCL_E_NOT_FOUND. */
 extern HcclResult HcclCommSymWinGet(HcclComm comm, void* ptr, size_t size,
                                     HcclCommSymWindow* winHandle, size_t* offset);
+/*
+ * Memory that can be registered, on the calling thread's device: reserved, allocated and mapped in
+ * one call, rounded up to whole units of physical memory. HCCL_E_PARA for a null pointer or size 0;
+ * HCCL_E_OOM if there is none.
+ */
+extern HcclResult HcommMemAlloc(void** ptr, size_t size) HCOMM_WEAK_SYMBOL;
+/* Gives it back. NULL is fine; HCCL_E_PARA if it is not from HcommMemAlloc or still in a window. */
+extern HcclResult HcommMemFree(void* ptr) HCOMM_WEAK_SYMBOL;
 
 /* ---- Memory shared ahead of time: one-sided registration. All sizes are bytes ---- */
 

@@ -107,6 +107,11 @@ typedef struct weft_memory {
   int32_t (*window_peer)(void* context, void* window, uint64_t offset, uint32_t peer,
                          void** pointer);
 
+  /* HcommMemAlloc and HcommMemFree: memory that can be registered, on the device that is current.
+   * HCCL_E_NOT_FOUND if the pointer is not one of this plugin. */
+  int32_t (*memory_alloc)(void* context, uint64_t bytes, void** pointer);
+  int32_t (*memory_free)(void* context, void* pointer);
+
   /* Ranges: HcclCommSetMemoryRange, Unset, Activate, Deactivate. */
   int32_t (*range_set)(void* member, void* base, uint64_t bytes, uint64_t alignment,
                        uint64_t flags);

@@ -203,6 +203,8 @@ static void print_memory(void) {
   MEMBER(weft_memory, window_deregister);
   MEMBER(weft_memory, window_find);
   MEMBER(weft_memory, window_peer);
+  MEMBER(weft_memory, memory_alloc);
+  MEMBER(weft_memory, memory_free);
   MEMBER(weft_memory, range_set);
   MEMBER(weft_memory, range_unset);
   MEMBER(weft_memory, range_activate);

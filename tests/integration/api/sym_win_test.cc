@@ -35,6 +35,41 @@ INSTANTIATE_TEST_SUITE_P(, SymWin,
                            return std::to_string(one.param.ranks) + layout_name(one.param.layout);
                          });
 
+TEST_P(SymWin, MemoryAllocatedInOneCallCanBeRegistered) {
+  run([](Rank& rank) {
+    HcclComm comm = join_with_windows(rank, 1);
+    const Stream stream;
+    const size_t before = free_memory();
+    void* memory = nullptr;
+    ok(HcommMemAlloc(&memory, kUnit + 1));
+    check(before - free_memory() == 2 * kUnit, "rounded up to whole units");
+    HcclCommSymWindow window = open_window(comm, memory, kUnit + 1);
+    auto* values = static_cast<int32_t*>(memory);
+    for (uint64_t i = 0; i < 1000; ++i) values[i] = element(rank.rank(), i);
+    ok(HcclAllReduce(values, values + 1024, 1000, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm,
+                     stream));
+    stream.synchronize();
+    for (uint64_t i = 0; i < 1000; ++i) {
+      int32_t sum = 0;
+      for (uint32_t r = 0; r < rank.ranks(); ++r) sum += element(r, i);
+      check(values[1024 + i] == sum, "element " + std::to_string(i));
+    }
+    refused(HcommMemFree(memory), HCCL_E_PARA, {"is in window", "deregister"});
+    rank.sync();
+    ok(HcclCommSymWinDeregister(window));
+    ok(HcommMemFree(memory));
+    refused(HcommMemFree(memory), HCCL_E_PARA, {"not from HcommMemAlloc"});
+    refused(HcommMemFree(&rank), HCCL_E_PARA, {"not from HcommMemAlloc"});
+    ok(HcommMemFree(nullptr));
+    refused(HcommMemAlloc(nullptr, 1), HCCL_E_PARA, {"null"});
+    refused(HcommMemAlloc(&memory, 0), HCCL_E_PARA, {"size is 0"});
+    refused(HcommMemAlloc(&memory, size_t{1} << 45), HCCL_E_OOM, {"bytes"});
+    refused(HcommMemAlloc(&memory, SIZE_MAX), HCCL_E_OOM, {"bytes"});
+    rank.sync();
+    ok(HcclCommDestroy(comm));
+  });
+}
+
 TEST_P(SymWin, TheDocumentedSequenceWorks) {
   run([](Rank& rank) {
     HcclComm comm = join_with_windows(rank, 1);
