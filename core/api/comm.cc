@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <latch>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -148,9 +148,9 @@ struct Team {
 };
 
 void join_team(Team& team, uint32_t rank, int32_t device, HcclComm* comm) {
-  std::optional<CurrentDevice> current;
+  std::unique_ptr<CurrentDevice> current;
   try {
-    current.emplace(*team.policy, device);
+    current = std::make_unique<CurrentDevice>(*team.policy, device);
   } catch (const std::exception& e) {
     team.fail(rank, e.what());
   }
@@ -327,7 +327,8 @@ WEFT_API HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* co
 }
 
 WEFT_API const char* weft_way_name(uint32_t way) {
-  return weft::comm::way_name(static_cast<weft::comm::Way>(way));
+  return weft::comm::way_name(way < WEFT_WAY_COUNT ? static_cast<weft::comm::Way>(way)
+                                                   : weft::comm::Way::kNone);
 }
 
 WEFT_API const char* weft_last_error(void) { return weft::last_error(); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/export.hpp"
+#include "api/handles.hpp"
 #include "api/operators.hpp"
 #include "hccl/hccl_comm.h"
 
@@ -201,6 +202,15 @@ bool wait_for_each_other(HcclComm a, HcclComm b) {
 /// In the order of first use, which is the same on all ranks: they may use the same streams. Ranks
 /// of one communicator that this thread drives go side by side where they must.
 void issue_all(Group& group, Outcome& outcome) {
+  const bool waits =
+      std::any_of(group.communicators.begin(), group.communicators.end(), [](HcclComm comm) {
+        const comm::Communicator* found = find(comm);
+        return found != nullptr && found->issue_waits();
+      });
+  if (!waits) {
+    for (HcclComm comm : group.communicators) issue(group, comm, group.room, outcome);
+    return;
+  }
   std::vector<HcclComm> left = group.communicators;
   while (!left.empty()) {
     const HcclComm first = left.front();

@@ -9,6 +9,7 @@ void Communicator::issue_tasks(const Call& call, const exec::ExecPlan& plan, voi
   exec::Task& task = tasks_[0];  // never runs: a place for the lengths
   task.plan = const_cast<exec::ExecPlan*>(&plan);
   const Extent extent = set_lengths(call, task);
+  if (memory_check_ != nullptr) check_memory(call, extent, task);
   exec::TaskCall given;
   given.plan = &plan;
   given.in = call.in;

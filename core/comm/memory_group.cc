@@ -55,7 +55,7 @@ weft_group MemoryGroup::services() noexcept {
       return me.show(me.around_.map->show_own(me.space_, address, bytes, token), "show_own");
     });
   };
-  group.hide_own = [](void* self, uint64_t address, uint64_t bytes) {
+  group.hide_own = [](void* self, uint64_t address, uint64_t bytes) noexcept {
     of(self).around_.map->hide_own(of(self).space_, address, bytes);
   };
   group.show_peer = [](void* self, uint32_t peer, uint64_t token, uint64_t bytes,
@@ -67,8 +67,9 @@ weft_group MemoryGroup::services() noexcept {
                      "show_peer");
     });
   };
-  group.hide_peer = [](void* self, uint32_t peer, uint64_t token, uint64_t bytes) {
-    of(self).around_.map->hide_peer(of(self).space_, peer, token, bytes);
+  group.hide_peer = [](void* self, uint32_t peer, uint64_t token, uint64_t bytes) noexcept {
+    if (peer < of(self).around_.ranks)
+      of(self).around_.map->hide_peer(of(self).space_, peer, token, bytes);
   };
   group.own_in_use = [](void* self, uint64_t address, uint64_t bytes) {
     return of(self).around_.own_in_use(address, bytes) ? 1 : 0;
@@ -114,6 +115,7 @@ int32_t MemoryGroup::all_gather(const void* mine, uint64_t length, weft_gathered
                                 void* arg) noexcept {
   return guarded("exchange between the ranks", [&] {
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(mine), length);
+    const std::lock_guard one_at_a_time(around_.collective);
     const auto all = around_.session->all_gather(bytes, around_.timeout);
     for (uint32_t r = 0; r < around_.ranks; ++r) each(arg, r, all[r].data(), all[r].size());
     return WEFT_OK;
@@ -121,7 +123,7 @@ int32_t MemoryGroup::all_gather(const void* mine, uint64_t length, weft_gathered
 }
 
 bool MemoryGroup::peer_in_use(uint32_t peer) const noexcept {
-  return around_.map->peer_in_use(space_, peer, around_.done());
+  return peer < around_.ranks && around_.map->peer_in_use(space_, peer, around_.done());
 }
 
 void MemoryGroup::post(uint32_t to, uint32_t kind, uint64_t ticket, int32_t code, const void* bytes,
@@ -162,8 +164,8 @@ int32_t MemoryGroup::ask(const void* question, uint64_t length) noexcept {
       }
     }
     lock.lock();
-    const bool all =
-        changed_.wait_for(lock, around_.timeout, [&] { return inquiry_.missing.empty(); });
+    const bool all = changed_.wait_for(lock, around_.timeout,
+                                       [&] { return inquiry_.missing.empty() || ending_; });
     const Inquiry result = std::exchange(inquiry_, {});
     asking_ = false;
     changed_.notify_all();
@@ -171,6 +173,7 @@ int32_t MemoryGroup::ask(const void* question, uint64_t length) noexcept {
       throw Error(HCCL_E_TIMEOUT,
                   fmt::format("ranks {} do not answer", fmt::join(result.missing, ", ")));
     }
+    if (!result.missing.empty()) throw Error(HCCL_E_UNAVAIL, "the communicator is being destroyed");
     if (result.code == WEFT_OK) return WEFT_OK;
     throw Error(static_cast<HcclResult>(result.code), result.reason);
   });
@@ -232,8 +235,7 @@ void MemoryGroup::queue(Question question) {
   try {
     if (!answerer_.joinable()) answerer_ = std::thread([this] { answer_questions(); });
   } catch (const std::system_error& error) {
-    const std::string_view reason = error.what();
-    post(question.from, kAnswer, question.ticket, HCCL_E_SYSCALL, reason.data(), reason.size());
+    reply(question, HCCL_E_SYSCALL, error.what());
     return;
   }
   questions_.push_back(std::move(question));
@@ -267,9 +269,13 @@ void MemoryGroup::answer(const Question& question) {
     code = error.code();
     reason = error.what();
   }
+  reply(question, code, reason);
+}
+
+void MemoryGroup::reply(const Question& question, int32_t code, std::string_view reason) noexcept {
   try {
     post(question.from, kAnswer, question.ticket, code, reason.data(), reason.size());
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log::info(fmt::format("an answer does not reach rank {}: {}", question.from, error.what()));
   }
 }

@@ -35,6 +35,7 @@ struct Surroundings {
   uint64_t window_bytes = WEFT_NOT_CONFIGURED;
   std::chrono::milliseconds timeout{0};  // of what is collective
   control::Session* session = nullptr;
+  mutable std::mutex collective;  // one exchange at a time
   exec::AddressMap* map = nullptr;
   std::vector<uint64_t> processes;
   std::function<uint64_t()> done;                               // the last call that has ended
@@ -56,7 +57,6 @@ class MemoryGroup {
   [[nodiscard]] bool offers(uint32_t family) const noexcept {
     return (table().families & family) != 0;
   }
-  [[nodiscard]] uint32_t space() const noexcept { return space_; }
   [[nodiscard]] void* member() const noexcept { return member_; }
 
   // On the control thread: a message of the group of the same space of another rank, the end of a
@@ -94,6 +94,7 @@ class MemoryGroup {
   void queue(Question question);
   void answer_questions();
   void answer(const Question& question);
+  void reply(const Question& question, int32_t code, std::string_view reason) noexcept;
   void take_answer(uint32_t from, uint64_t ticket, int32_t code, std::string reason);
 
   const OpenMemory memory_;

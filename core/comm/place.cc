@@ -186,7 +186,6 @@ bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
 
 std::string Communicator::why(const Buffer& buffer) const {
   if (buffer.way == Way::kNone) return "";
-  if (tasks_engine_ != nullptr) return "the tasks engine moves all data through the HCCL buffers";
   if (tasks_engine_ != nullptr) return "the tasks engine takes all data through the HCCL buffers";
   std::string reasons;
   const auto add = [&](std::string_view who, std::string_view reason) {

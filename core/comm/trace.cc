@@ -39,7 +39,7 @@ bool tracing() noexcept { return trace_file() >= 0; }
 
 void write_trace(std::string_view line) noexcept {
   if (write(trace_file(), line.data(), line.size()) < 0) {
-    // The disk is full or the reader is gone: calls matter more than what is told about them.
+    // The disk is full: calls matter more than what is told about them.
     return;
   }
 }

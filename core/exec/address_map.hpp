@@ -26,8 +26,6 @@ class AddressMap {
   AddressMap(const AddressMap&) = delete;
   AddressMap& operator=(const AddressMap&) = delete;
 
-  [[nodiscard]] uint32_t spaces() const noexcept { return spaces_; }
-
   // By memory plugins, on any thread: see weft/memory.h. Show answers false for an overlap.
 
   bool show_own(uint32_t space, uint64_t address, uint64_t bytes, uint64_t token);

@@ -242,8 +242,8 @@ void Executor::describe_call(const Task& task, Line& line, uint32_t peer) noexce
 /// Returns the failure, or 0.
 int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) noexcept {
   if (line.fingerprint != history_) return mismatch(task, peer);
-  uint64_t lengths[2] = {1, 1};  // own_blocks: from the peer to this rank, and back
   if (task.plan->plan.own_blocks) {
+    uint64_t lengths[2];  // from the peer to this rank, and back
     std::memcpy(lengths, line.data, sizeof lengths);
     const uint64_t from = task.blocks.lengths[setup_.ranks + peer];
     const uint64_t to = task.blocks.lengths[peer];
@@ -264,7 +264,7 @@ void Executor::learn_place(const Task& task, uint32_t peer, uint32_t space,
   base = setup_.map->find(peer, word, call_);
   if (base == nullptr && word >> kTokenBits != kTransportSpace) {
     some_unknown_ = true;
-  } else if (task.piece != 0) {
+  } else if (base != nullptr && task.piece != 0) {
     base += task.piece * task.plan->plan.piece_bytes;
   }
 }

@@ -20,9 +20,6 @@ bool RangeTable::add(uint64_t begin, uint64_t bytes, uint64_t to) {
                                 [](uint64_t at, const Range& r) { return at < r.begin; });
   if (after != ranges_.end() && after->begin < end) return false;
   if (after != ranges_.begin() && (after - 1)->end > begin) return false;
-  ranges_.reserve(ranges_.size() + 1);
-  after = std::upper_bound(ranges_.begin(), ranges_.end(), begin,
-                           [](uint64_t at, const Range& r) { return at < r.begin; });
   after = ranges_.insert(after, {begin, end, shift});
   if (after + 1 != ranges_.end() && (after + 1)->begin == end && (after + 1)->shift == shift) {
     after->end = (after + 1)->end;

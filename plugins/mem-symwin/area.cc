@@ -26,15 +26,19 @@ void Area::show_own() {
   own_shown_ = true;
 }
 
-Area::~Area() {
+std::vector<uint32_t> Area::hide() noexcept {
   const weft_group& group = member.group;
   if (own_shown_) {
     group.hide_own(group.self, own.base(), own.bytes());
     const std::lock_guard lock(member.shown_mutex);
     member.shown.erase(own.base());
+    own_shown_ = false;
   }
   for (const uint32_t peer : peers_shown_) group.hide_peer(group.self, peer, offset, own.bytes());
+  return std::exchange(peers_shown_, {});
 }
+
+Area::~Area() { hide(); }
 
 void leave_area(Area& area) {
   if (--area.users == 0) area.member.areas.erase(area.offset);

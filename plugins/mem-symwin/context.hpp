@@ -33,6 +33,8 @@ struct Area {
   /// done that, this rank's own.
   void show_peer(uint32_t peer);
   void show_own();
+  /// No later call finds it. Returns the peers whose memory was shown.
+  std::vector<uint32_t> hide() noexcept;
 
   Member& member;
   const uint64_t offset;
@@ -61,7 +63,7 @@ struct Context {
   /// for its collective functions.
   std::mutex mutex;
   uint64_t last_handle = 0;
-  std::map<void*, Window> windows;  // by handle
+  std::map<void*, Window> windows;               // by handle
   std::map<void*, aclrtDrvMemHandle> allocated;  // physical memory, by address
 };
 

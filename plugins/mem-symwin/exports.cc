@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "fault.hpp"
 
@@ -24,6 +25,16 @@ bool lives(aclrtDrvMemHandle handle, uint64_t address) {
   return mapped == handle;
 }
 
+/// What a plugin of this process remembers; another one may be about to.
+bool recall(const weft_host& host, uint64_t key, uint64_t* shareable) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    if (host.recall(kTable, key, shareable) == WEFT_OK) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 }  // namespace
 
 uint64_t Exports::share(const weft_host& host, const Piece& piece) {
@@ -36,7 +47,7 @@ uint64_t Exports::share(const weft_host& host, const Piece& piece) {
   const aclError error =
       aclrtMemExportToShareableHandleV2(piece.handle, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION,
                                         ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &shareable);
-  if (error != ACL_SUCCESS && host.recall(kTable, key, &shareable) != WEFT_OK) {
+  if (error != ACL_SUCCESS && !recall(host, key, &shareable)) {
     throw acl_fault(error, fmt::format("the memory at {:#x} cannot be shared with other processes "
                                        "(the program itself may do so only afterwards)",
                                        piece.address));

@@ -33,13 +33,20 @@ bool is_used(const Area& area) {
   return false;
 }
 
-/// Throws while calls use what is about to be unmapped.
-void check_unused(const Area& area) {
+/// Hides what is about to be unmapped. Throws, with nothing changed, while calls use it.
+void hide_unused(Area& area) {
+  const Fault fault(WEFT_E_AGAIN,
+                    fmt::format("operators that use the window of {} bytes at {:#x}, or another "
+                                "one of a peer, have not ended; synchronise the streams they were "
+                                "called with and try again",
+                                area.own.bytes(), area.own.base()));
+  if (is_used(area)) throw Fault(fault);
+  const std::vector<uint32_t> peers = area.hide();
+  // A call on another thread may have found it in between. One that looks now finds nothing.
   if (!is_used(area)) return;
-  throw Fault(WEFT_E_AGAIN,
-              fmt::format("operators that use the window of {} bytes at {:#x} have not ended; "
-                          "synchronise the streams they were called with and try again",
-                          area.own.bytes(), area.own.base()));
+  for (const uint32_t peer : peers) area.show_peer(peer);
+  area.show_own();
+  throw Fault(fault);
 }
 
 }  // namespace
@@ -48,7 +55,7 @@ void deregister_window(Context& context, void* handle) {
   const std::lock_guard lock(context.mutex);
   const Entry found = find_handle(context, handle);
   Area* area = found->second.area;
-  if (area != nullptr && area->users == 1) check_unused(*area);
+  if (area != nullptr && area->users == 1) hide_unused(*area);
   context.windows.erase(found);
   if (area != nullptr) leave_area(*area);
 }

@@ -48,7 +48,7 @@ Question enter(Member& member, const Span& span, void* handle) {
   }
   check_mapping(span, handle);
   const uint64_t shareable =
-      member.has_other_processes() ? book.exports.share(book.host, handle) : 0;
+      member.has_other_processes() ? book.exports.share(book.host, handle, span.base) : 0;
   Block block;
   block.bytes = span.bytes;
   block.member = &member;

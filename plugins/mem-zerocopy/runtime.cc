@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <thread>
 
 #include "acl/acl.h"
 #include "weft/abi.h"
@@ -29,6 +30,26 @@ void demand(aclError error, std::string_view what) {
   if (error != ACL_SUCCESS) {
     throw Fault{WEFT_E_RUNTIME, fmt::format("{}: {}", what, acl_text(error))};
   }
+}
+
+/// What a plugin of this process remembers; another one may be about to.
+bool recall(const weft_host& host, uint64_t key, uint64_t* shareable) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    if (host.recall(kTable, key, shareable) == WEFT_OK) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+/// A program may free its handle and go on with the mapping, so either shows that it lives.
+bool lives(void* handle, uint64_t address) {
+  aclrtPhysicalMemProp prop{};
+  if (aclrtMemGetAllocationPropertiesFromHandle(handle, &prop) == ACL_SUCCESS) return true;
+  aclrtDrvMemHandle mapped = nullptr;
+  if (aclrtMemRetainAllocationHandle(pointer(address), &mapped) != ACL_SUCCESS) return false;
+  aclrtFreePhysical(mapped);
+  return mapped == handle;
 }
 
 }  // namespace
@@ -57,17 +78,17 @@ Import::~Import() {
   aclrtFreePhysical(handle_);
 }
 
-uint64_t Exports::share(const weft_host& host, void* handle) {
+uint64_t Exports::share(const weft_host& host, void* handle, uint64_t address) {
   // A number of a freed handle may come again, so what is remembered counts only if the runtime
   // refuses. Peers need no process ids to prove themselves: the number is a secret of the group.
   const auto key = reinterpret_cast<uint64_t>(handle);
   uint64_t shareable = 0;
   const aclError error = aclrtMemExportToShareableHandle(
       handle, ACL_MEM_HANDLE_TYPE_NONE, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION, &shareable);
-  if (error != ACL_SUCCESS && host.recall(kTable, key, &shareable) == WEFT_OK) return shareable;
+  if (error != ACL_SUCCESS && recall(host, key, &shareable)) return shareable;
   demand(error, fmt::format("exporting the physical memory of handle {}", handle));
   if (known_.size() >= limit_) forget_dead(host);
-  known_.insert(handle);
+  known_[handle] = address;
   if (const int32_t code = host.remember(kTable, key, shareable); code != WEFT_OK) {
     throw Fault{code, "no memory to remember a shareable handle"};
   }
@@ -75,10 +96,9 @@ uint64_t Exports::share(const weft_host& host, void* handle) {
 }
 
 void Exports::forget_dead(const weft_host& host) {
-  std::erase_if(known_, [&](void* handle) {
-    aclrtPhysicalMemProp prop{};
-    if (aclrtMemGetAllocationPropertiesFromHandle(handle, &prop) == ACL_SUCCESS) return false;
-    host.forget(kTable, reinterpret_cast<uint64_t>(handle));
+  std::erase_if(known_, [&](const auto& entry) {
+    if (lives(entry.first, entry.second)) return false;
+    host.forget(kTable, reinterpret_cast<uint64_t>(entry.first));
     return true;
   });
   limit_ = 2 * known_.size() + 64;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "span.hpp"
@@ -55,13 +55,14 @@ class Import {
 /// remembers them for all plugins. Keeps no memory alive.
 class Exports {
  public:
-  uint64_t share(const weft_host& host, void* handle);
+  /// `address`: where the memory is mapped.
+  uint64_t share(const weft_host& host, void* handle, uint64_t address);
 
  private:
   void forget_dead(const weft_host& host);
 
-  std::set<void*> known_;
-  size_t limit_ = 64;  // look for dead handles when there are more
+  std::map<void*, uint64_t> known_;  // addresses by handle
+  size_t limit_ = 64;                // look for dead handles when there are more
 };
 
 /// WEFT_E_NOT_SUPPORT unless the hardware is of a kind that has zero copy: Ascend910_93*.

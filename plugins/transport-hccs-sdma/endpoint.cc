@@ -15,8 +15,18 @@
 #include "context.hpp"
 #include "kernels/kernels.hpp"
 
+// Only the direct engine needs them: another ACL runtime has none, and gets the tasks engine alone.
+#pragma weak aclhostGetHeap
+#pragma weak aclhostLaunchTask
+#pragma weak aclhostSetErrorText
+
 namespace weft::hccs {
 namespace {
+
+bool on_acl_host() noexcept {
+  return &aclhostGetHeap != nullptr && &aclhostLaunchTask != nullptr &&
+         &aclhostSetErrorText != nullptr;
+}
 
 // HcclResult values that a task of the core may end with.
 constexpr int32_t kHcclPara = 1;
@@ -67,6 +77,7 @@ int32_t endpoint_open(void* raw, const weft_endpoint_params* params, void** endp
 
 void endpoint_close(void* raw) {
   const std::unique_ptr<Endpoint> endpoint(static_cast<Endpoint*>(raw));
+  endpoint->tasks.reset();  // its streams first: what they use is imported memory
   for (const std::string& key : endpoint->imported) endpoint->context->imports.close(key);
 }
 
@@ -254,7 +265,9 @@ int32_t synchronize(void* raw, void* stream) {
   });
 }
 
-void set_error(const char* text) { aclhostSetErrorText(text); }
+void set_error(const char* text) {
+  if (on_acl_host()) aclhostSetErrorText(text);
+}
 
 int32_t look_up(void* raw, const void* address, weft_place* place) {
   const Endpoint& endpoint = *static_cast<Endpoint*>(raw);
@@ -275,7 +288,8 @@ int32_t reduces(int32_t type, int32_t op) { return kernels::supported(type, op) 
 weft_transport transport_table() noexcept {
   weft_transport table{};
   table.head = WEFT_HEAD(weft_transport);
-  table.engines = WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS;
+  table.engines = WEFT_ENGINE_TASKS;
+  if (on_acl_host()) table.engines |= WEFT_ENGINE_DIRECT;
   table.open = open_context;
   table.get_device = get_device;
   table.set_device = set_device;

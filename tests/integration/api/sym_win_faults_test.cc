@@ -131,7 +131,7 @@ TEST_P(SymWinFaults, ARankThatFailsIsNamedToTheOthers) {
 }
 
 TEST_P(SymWinFaults, ARankThatNeverComesIsNamedAfterTheTimeout) {
-  const PolicyFile policy(policy_text({}, "[control]\nconnect_timeout = \"1s\"\n"));
+  const PolicyFile policy(policy_text({}, "[control]\nconnect_timeout = \"3s\"\n"));
   GroupOptions options;
   options.environment = policy.environment();
   run_ranks(
