@@ -18,6 +18,10 @@ using Clock = std::chrono::steady_clock;
 // Longer than a peer takes to learn that this rank has left, and to abort what waits for it.
 constexpr std::chrono::seconds kRest{5};
 
+// Of more, the oldest are closed before: their memory is large, and their peers have had time while
+// newer communicators were made.
+constexpr size_t kMost = 2;
+
 struct Closing {
   const weft_transport* transport;
   void* endpoint;
@@ -71,13 +75,22 @@ void start_thread() {
 }  // namespace
 
 void close_later(const weft_transport& transport, void* endpoint) noexcept {
-  const std::lock_guard lock(yard().mutex);
-  try {
-    yard().waiting.push_back({&transport, endpoint, Clock::now() + kRest});
-  } catch (const std::exception&) {
-    return;  // no memory: it stays open
+  Closing oldest{};
+  {
+    const std::lock_guard lock(yard().mutex);
+    std::deque<Closing>& waiting = yard().waiting;
+    try {
+      waiting.push_back({&transport, endpoint, Clock::now() + kRest});
+    } catch (const std::exception&) {
+      return;  // no memory: it stays open
+    }
+    if (waiting.size() > kMost) {
+      oldest = waiting.front();
+      waiting.pop_front();
+    }
+    if (!yard().has_thread) start_thread();
   }
-  if (!yard().has_thread) start_thread();
+  if (oldest.endpoint != nullptr) oldest.transport->endpoint_close(oldest.endpoint);
 }
 
 bool close_now() noexcept {

@@ -8,7 +8,8 @@
 
 namespace weft::comm {
 
-/// Closes the endpoint after a few seconds, on a thread of its own. Never throws: without a thread
+/// Closes the endpoint after a few seconds, or when more than two wait for that, on a thread of its
+/// own. Never throws: without a thread
 /// it stays open.
 void close_later(const weft_transport& transport, void* endpoint) noexcept;
 

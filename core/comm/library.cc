@@ -108,17 +108,9 @@ std::vector<OpenMemory> Library::memories(const config::Policy& policy) {
     return order;
   }
   for (const std::string& name : *given) {
-    const plugin::Memory* found = registry_.find_memory(name);
-    if (name == config::kHeap) {
-      order.push_back({});
-    } else if (found != nullptr) {
-      order.push_back(open_memory(*found));
-    } else {
-      throw Error(HCCL_E_NOT_FOUND,
-                  fmt::format("{}: \"order\" in [memory] names '{}', but there is no such memory "
-                              "plugin; `weft plugins` lists what there is",
-                              policy.name(), name));
-    }
+    // Policy::resolve() saw to it that there is one.
+    order.push_back(name == config::kHeap ? OpenMemory{}
+                                          : open_memory(*registry_.find_memory(name)));
   }
   return order;
 }

@@ -29,6 +29,7 @@ namespace {
 
 struct Contents {
   Settings settings;
+  std::vector<Place> memory_places;  // of the names in settings.memory_order
   std::vector<Rule> rules;
 };
 
@@ -108,7 +109,7 @@ class Reader {
   void read_schema(const toml::table& root) const;
   void read_plugins(const toml::node& node, Settings& settings) const;
   void read_transport(const toml::node& node, Settings& settings) const;
-  void read_memory(const toml::node& node, Settings& settings) const;
+  void read_memory(const toml::node& node, Contents& contents) const;
   void read_control(const toml::node& node, Settings& settings) const;
   Rule read_rule(const toml::node& node) const;
   uint32_t read_op(const toml::table& rule) const;
@@ -226,18 +227,19 @@ void Reader::read_transport(const toml::node& node, Settings& settings) const {
        "unknown engine " + in_quotes(settings.engine) + suggestion(settings.engine, kEngines));
 }
 
-void Reader::read_memory(const toml::node& node, Settings& settings) const {
+void Reader::read_memory(const toml::node& node, Contents& contents) const {
   const toml::node* order = table(node, "memory", kMemoryKeys).get("order");
   if (order == nullptr) return;
   const toml::array* list = order->as_array();
   if (list == nullptr) wrong_kind(*order, "order", "an array of strings");
-  std::vector<std::string>& names = settings.memory_order.emplace();
+  std::vector<std::string>& names = contents.settings.memory_order.emplace();
   for (const toml::node& each : *list) {
     const std::string& one = name(each, "order");
     if (std::find(names.begin(), names.end(), one) != names.end()) {
       fail(each.source(), in_quotes(one) + " is there twice");
     }
     names.push_back(one);
+    contents.memory_places.push_back(place_of(each.source()));
   }
 }
 
@@ -350,7 +352,7 @@ Contents Reader::read(const toml::table& root) const {
   Contents policy;
   if (const toml::node* node = root.get("plugins")) read_plugins(*node, policy.settings);
   if (const toml::node* node = root.get("transport")) read_transport(*node, policy.settings);
-  if (const toml::node* node = root.get("memory")) read_memory(*node, policy.settings);
+  if (const toml::node* node = root.get("memory")) read_memory(*node, policy);
   if (const toml::node* node = root.get("control")) read_control(*node, policy.settings);
   if (const toml::node* node = root.get("rule")) {
     const toml::array* list = node->as_array();
@@ -446,7 +448,26 @@ bool Policy::answers_to(std::string_view hccl_algo) const {
       [&](const plugin::Algorithm* each) { return each->table.hccl_algo == hccl_algo; });
 }
 
+namespace {
+
+/// HCCL_E_NOT_FOUND for the first name that is no loaded memory plugin.
+void check_memory_order(const Contents& contents, const plugin::Registry& registry,
+                        const std::string& file) {
+  const auto& order = contents.settings.memory_order;
+  for (size_t i = 0; order && i < order->size(); ++i) {
+    const std::string& wanted = (*order)[i];
+    if (wanted == kHeap || registry.find_memory(wanted) != nullptr) continue;
+    std::vector<Word> known = {kHeap};
+    for (const plugin::Memory& each : registry.memories()) known.push_back(each.name);
+    complain(file, contents.memory_places[i],
+             "no memory plugin " + in_quotes(wanted) + suggestion(wanted, known), HCCL_E_NOT_FOUND);
+  }
+}
+
+}  // namespace
+
 void Policy::resolve(const plugin::Registry& registry) {
+  check_memory_order(impl_->contents, registry, impl_->name);
   for (Rule& rule : impl_->contents.rules) config::resolve(rule, registry, impl_->name);
   impl_->wishable.clear();
   for (const plugin::Algorithm& each : registry.algorithms()) {

@@ -82,7 +82,7 @@ def check_weak(args):
     """References are weak by the rule of the API, or all strong if the caller asked for that."""
     functions = declared(args.include)
     found = {n: t for n, t in symbols(args.nm, ["-u", args.object]).items()
-             if n.startswith("Hccl")}
+             if n.startswith("Hc")}
     strong = STRONG | functions["hccl.h"]
     if args.all_strong:
         strong = all_declared(args.include)

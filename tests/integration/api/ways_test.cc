@@ -177,13 +177,12 @@ TEST(Ways, APluginThatIsNotInTheOrderIsNotThere) {
   run_ranks(2, Layout::kProcesses, body, options);
 }
 
-TEST(Ways, AnUnknownPluginInTheOrderIsNamed) {
-  const PolicyFile policy(policy_text({}, "[memory]\norder = [\"symwim\"]\n"));
+TEST(Ways, AnUnknownPluginInTheOrderIsNamedWithItsPlace) {
+  const PolicyFile policy(policy_text({}, "[memory]\norder = [\"heap\", \"symwim\"]\n"));
   const auto body = [&](Rank&) {
     HcclRootInfo root{};
-    HcclComm comm = nullptr;
-    ok(HcclGetRootInfo(&root));
-    refused(HcclCommInitRootInfo(1, &root, 0, &comm), HCCL_E_NOT_FOUND, {policy.path(), "symwim"});
+    refused(HcclGetRootInfo(&root), HCCL_E_NOT_FOUND,
+            {policy.path() + ":", ":18: no memory plugin \"symwim\"; did you mean \"symwin\"?"});
   };
   GroupOptions options;
   options.environment = policy.environment();
