@@ -38,7 +38,7 @@ void* allocate_memory(Context& context, uint64_t bytes) {
 void free_memory(Context& context, void* pointer) {
   const std::lock_guard lock(context.mutex);
   const auto found = context.allocated.find(pointer);
-  if (found == context.allocated.end()) {
+  if (found == context.allocated.end() || context.process != getpid()) {
     throw Fault(WEFT_E_NOT_FOUND, fmt::format("{} is not from HcommMemAlloc", pointer));
   }
   const auto address = reinterpret_cast<uint64_t>(pointer);

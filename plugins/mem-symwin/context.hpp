@@ -3,6 +3,8 @@
 // window.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -58,6 +60,7 @@ struct Window {
 
 struct Context {
   const weft_host* host = nullptr;
+  const int32_t process = getpid();  // a forked child has the windows, but not what is behind them
   Exports exports;
   /// Guards the windows and, of all members, areas and heaps. Held while the core is called, except
   /// for its collective functions.

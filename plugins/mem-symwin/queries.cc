@@ -13,7 +13,7 @@ using Entry = std::map<void*, Window>::iterator;
 /// The caller holds the context's lock.
 Entry find_handle(Context& context, void* handle) {
   const auto found = context.windows.find(handle);
-  if (found != context.windows.end()) return found;
+  if (found != context.windows.end() && context.process == getpid()) return found;
   throw Fault(
       WEFT_E_NOT_FOUND,
       fmt::format("{} is no window: it was never registered, or has been deregistered", handle));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Symmetric windows through the HCCL API: codes, and ranks that fail, differ, die or do not come.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <memory>
 #include <vector>
@@ -126,6 +128,22 @@ TEST_P(SymWinFaults, ARankThatFailsIsNamedToTheOthers) {
     }
     open_window(comm, memory);
     barrier(comm, stream);
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(SymWinFork, AForkedChildHasNoWindows) {
+  run_ranks(2, Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = join_with_windows(rank, 1);
+    Mapped memory(kUnit);
+    HcclCommSymWindow window = open_window(comm, memory);
+    const pid_t child = fork();
+    if (child == 0) _exit(HcclCommSymWinDeregister(window) == HCCL_E_PARA ? 0 : 1);
+    int status = -1;
+    check(waitpid(child, &status, 0) == child && status == 0, "the child's answer");
+    rank.sync();
+    ok(HcclCommSymWinDeregister(window));
+    rank.sync();
     ok(HcclCommDestroy(comm));
   });
 }
