@@ -90,8 +90,8 @@ class Policy {
   /// Ties the rules to loaded algorithms. Throws Error (HCCL_E_NOT_FOUND) with file:line:column,
   /// the rule and the nearest known name if one is missing (and why its plugin was refused, if it
   /// was); HCCL_E_PARA for an algorithm of another operation, an unknown parameter or a value out
-  /// of range. HCCL_E_NOT_FOUND, with its place, for a name in [memory] order that is no loaded memory
-  /// plugin.
+  /// of range. HCCL_E_NOT_FOUND, with its place, for a name in [memory] order that is no loaded
+  /// memory plugin.
   void resolve(const plugin::Registry& registry);
 
   /// Whether some rule of the operation has a condition on bytes.
