@@ -31,9 +31,14 @@ std::string describe(const CallKey& key) {
     default:
       break;
   }
-  std::string text =
-      fmt::format("{} of {} {}", operation_name(key.op), key.count, type_name(key.type));
-  if (has_lengths(key.op)) text += " in all";
+  std::string text = fmt::format("{} of ", operation_name(key.op));
+  // What serves calls of all lengths has no count.
+  if (has_lengths(key.op) && key.count == 0) {
+    text += type_name(key.type);
+  } else {
+    text += fmt::format("{} {}", key.count, type_name(key.type));
+    if (has_lengths(key.op)) text += " in all";
+  }
   if (is_reduction(key.op)) text += fmt::format(", {}", op_name(key.reduce_op));
   if (has_root(key.op)) text += fmt::format(", root {}", key.root);
   return text;

@@ -285,6 +285,8 @@ Row Rank::describe(const Shape& shape, uint64_t wrong) {
   row.shape = shape;
   row.call.head = WEFT_HEAD(weft_call_info);
   need("weft_comm_last_call", weft_comm_last_call(comm_, &row.call));
+  row.counters.head = WEFT_HEAD(weft_comm_counters);
+  need("weft_comm_get_counters", weft_comm_get_counters(comm_, &row.counters));
   row.wrong = wrong;
   return row;
 }

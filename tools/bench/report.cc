@@ -78,7 +78,14 @@ void Report::add(const Row& row) {
 }
 
 void Report::end(const std::string& error) {
-  if (json_) print_json(error);
+  if (json_) return print_json(error);
+  if (rows_.empty()) return;
+  std::string calls;
+  for (uint32_t way = 0; way < WEFT_WAY_COUNT; ++way) {
+    const uint64_t count = rows_.back().counters.calls_by_way[way];
+    if (count > 0) calls += fmt::format(" {} {}", weft_way_name(way), count);
+  }
+  fmt::print("# calls of rank 0 by the slowest way of a buffer:{}\n", calls);
 }
 
 void Report::print_json(const std::string& error) const {
@@ -103,12 +110,17 @@ void Report::print_json(const std::string& error) const {
     if (spec_.check) result["wrong"] = row.wrong;
     results.push_back(result);
   }
+  auto calls = nlohmann::ordered_json::object();
+  for (uint32_t way = 0; !rows_.empty() && way < WEFT_WAY_COUNT; ++way) {
+    calls[weft_way_name(way)] = rows_.back().counters.calls_by_way[way];
+  }
   nlohmann::ordered_json document = {{"operation", facts(spec_.op).name},
                                      {"ranks", spec_.ranks},
                                      {"mode", spec_.threads ? "threads" : "processes"},
                                      {"memory", kMemoryNames[size_t(spec_.memory)]},
                                      {"in_place", spec_.in_place},
                                      {"machine", {{"cores", cores()}, {"model", processor()}}},
+                                     {"calls_by_way", calls},
                                      {"results", results}};
   if (facts(spec_.op).root()) document["root"] = spec_.root;
   if (!error.empty()) document["error"] = error;
