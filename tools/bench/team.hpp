@@ -19,9 +19,9 @@ namespace weft::tools {
 struct Row {
   uint32_t rank;
   Shape shape;
-  weft_call_info call;  // of the last one
+  weft_call_info call;          // of the last one
   weft_comm_counters counters;  // of the rank, up to now
-  uint64_t calls;       // of one batch
+  uint64_t calls;               // of one batch
   uint64_t batches;
   double min_us;  // of one call, or one way of it (see trips()); over batches, of the slowest rank
   double median_us;
