@@ -20,11 +20,30 @@ namespace {
 // More buys nothing, and if the peer's thread waits for this very core, every poll is lost.
 constexpr uint32_t kSpins = 32;
 
-/// What the core adds to the transport's blob: where this rank's board or shared memory is.
-struct BoardBlob {
-  uint64_t address;
-  uint64_t bytes;
+/// What a rank tells about itself. Behind it come the transport's descriptions of the endpoint and,
+/// if there is a second one, of that of the tasks engine.
+struct Blob {
+  uint64_t board;
+  uint64_t shared;  // of the tasks engine
+  uint64_t length;  // of the first description
 };
+
+/// One of the descriptions. Throws Error.
+std::span<const std::byte> description(const control::Peer& peer, bool second) {
+  Blob blob{};
+  if (peer.blob.size() >= sizeof blob) std::memcpy(&blob, peer.blob.data(), sizeof blob);
+  if (peer.blob.size() < sizeof blob || blob.length > peer.blob.size() - sizeof blob) {
+    throw Error(HCCL_E_INTERNAL, "a rank described itself with too few bytes");
+  }
+  const auto all = std::as_bytes(std::span(peer.blob)).subspan(sizeof blob);
+  return second ? all.subspan(blob.length) : all.first(blob.length);
+}
+
+Blob blob_of(const control::Peer& peer) {
+  Blob blob{};
+  std::memcpy(&blob, peer.blob.data(), sizeof blob);
+  return blob;
+}
 
 std::string host_name() {
   char name[256] = {};
@@ -64,7 +83,7 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
       traces_(tracing()),
-      tasks_(std::make_unique<exec::Task[]>(kTasks)) {}
+      tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
                                                    uint32_t rank,
@@ -79,6 +98,8 @@ std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uin
   return made;
 }
 
+/// The tasks engine has an endpoint of its own. The direct one comes beside it where the transport
+/// offers both: for what streams cannot do.
 void Communicator::open_endpoint() {
   const weft_transport& t = *transport_.table;
   check(t.get_device(transport_.context, &device_), "no current device");
@@ -87,15 +108,24 @@ void Communicator::open_endpoint() {
   params.rank = rank_;
   params.ranks = ranks_;
   params.device = device_;
+  if (policy_->settings().engine == "tasks") {
+    weft_endpoint_params wanted = params;
+    TasksEngine::ask_for(wanted);
+    tasks_engine_ = TasksEngine::open(t, transport_.context, wanted, options_.scratch_bytes);
+  }
   params.engine = WEFT_ENGINE_DIRECT;
-  const bool tasks = policy_->settings().engine == "tasks";
-  if (tasks) {
-    TasksEngine::ask_for(params);
-    tasks_engine_ = TasksEngine::open(t, transport_.context, params, options_.scratch_bytes);
+  const int32_t code = t.endpoint_open(transport_.context, &params, &endpoint_);
+  if (code == WEFT_E_NOT_SUPPORT && tasks_engine_ != nullptr) {
+    static_cast<void>(plugin::take_failure());
     endpoint_ = tasks_engine_->endpoint();
     return;
   }
-  check(t.endpoint_open(transport_.context, &params, &endpoint_), "opening an endpoint");
+  check(code, "opening an endpoint");
+  allocate_board();
+}
+
+void Communicator::allocate_board() {
+  const weft_transport& t = *transport_.table;
   void* memory = nullptr;
   const exec::BoardLayout layout = exec::board_layout(ranks_, options_.scratch_bytes);
   if (t.allocate(endpoint_, layout.bytes, &memory) != HCCL_SUCCESS) {
@@ -105,6 +135,26 @@ void Communicator::open_endpoint() {
   std::memset(memory, 0, layout.scratch_offset[0]);  // device memory may hold what was there before
   board_ = static_cast<exec::Board*>(memory);
   board_->identity.magic.store(magic_, std::memory_order_release);
+}
+
+std::vector<std::byte> Communicator::describe_endpoints() const {
+  Blob blob{reinterpret_cast<uint64_t>(board_), 0, 0};
+  if (tasks_engine_ != nullptr) blob.shared = tasks_engine_->shared();
+  std::vector<std::byte> bytes(sizeof blob);
+  const auto add = [&](void* endpoint) {
+    uint64_t length = 0;
+    check(transport_.table->describe(endpoint, nullptr, &length), "describing the endpoint");
+    const size_t at = bytes.size();
+    bytes.resize(at + length);
+    check(transport_.table->describe(endpoint, bytes.data() + at, &length),
+          "describing the endpoint");
+    bytes.resize(at + length);
+    return length;
+  };
+  blob.length = add(endpoint_);
+  if (has_both_engines()) add(tasks_engine_->endpoint());
+  std::memcpy(bytes.data(), &blob, sizeof blob);
+  return bytes;
 }
 
 void Communicator::join(const HcclRootInfo& root) {
@@ -120,39 +170,35 @@ void Communicator::join(const HcclRootInfo& root) {
       {"HCCL_ALGO / hcclAlgo", options_.algo.canonical()},  // before the plugins that it asks for
       {"plugins", Library::instance().versions_of(policy_->plugins(options_.algo))},
       {"memory plugins", Library::instance().versions_of(names_of(opened_))},
+      {"engines", has_both_engines() ? "tasks, direct" : policy_->settings().engine},
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
       {"deterministic", options_.deterministic ? "1" : "0"},
   };
-  const uint64_t here =
-      tasks_engine_ != nullptr ? tasks_engine_->shared() : reinterpret_cast<uint64_t>(board_);
-  const BoardBlob where{here, 0};
-  uint64_t length = 0;
-  check(transport_.table->describe(endpoint_, nullptr, &length), "describing the endpoint");
-  hello.blob.resize(sizeof where + length);
-  std::memcpy(hello.blob.data(), &where, sizeof where);
-  check(transport_.table->describe(endpoint_, hello.blob.data() + sizeof where, &length),
-        "describing the endpoint");
-  hello.blob.resize(sizeof where + length);
+  hello.blob = describe_endpoints();
   session_ = control::Session::join(root, std::move(hello), options_.connect_timeout);
 }
 
-void Communicator::connect() {
+/// Of one of the endpoints of all ranks.
+std::vector<weft_peer_view> Communicator::connect(void* endpoint, bool second,
+                                                  weft_endpoint_info& info) const {
   std::vector<const void*> blobs;
   std::vector<uint64_t> lengths;
   for (const control::Peer& peer : session_->peers()) {
-    if (peer.blob.size() < sizeof(BoardBlob)) {
-      throw Error(HCCL_E_INTERNAL, "a rank described itself with too few bytes");
-    }
-    blobs.push_back(peer.blob.data() + sizeof(BoardBlob));
-    lengths.push_back(peer.blob.size() - sizeof(BoardBlob));
+    const auto bytes = description(peer, second);
+    blobs.push_back(bytes.data());
+    lengths.push_back(bytes.size());
   }
   std::vector<weft_peer_view> views(ranks_);
-  info_.head = WEFT_HEAD(weft_endpoint_info);
-  check(transport_.table->connect(endpoint_, blobs.data(), lengths.data(), views.data(), &info_),
+  info.head = WEFT_HEAD(weft_endpoint_info);
+  check(transport_.table->connect(endpoint, blobs.data(), lengths.data(), views.data(), &info),
         "connecting to the other ranks");
+  return views;
+}
+
+void Communicator::connect() {
+  set_up(connect(endpoint_, false, info_));
   // A rank may end as soon as it is here, but its memory can be mapped only while it lives.
   session_->barrier(options_.connect_timeout);
-  set_up(views);
   watch_ = std::make_unique<exec::Watch>(setup_);
   executor_ = std::make_unique<exec::Executor>(setup_, *watch_);
   staging_ = std::make_unique<Staging>(*transport_.table, endpoint_);
@@ -174,15 +220,19 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.scratch_bytes = options_.scratch_bytes;
   setup_.spins = ranks_ <= usable_cores() ? kSpins : 0;
   setup_.timeout = options_.exec_timeout;
+  weft_endpoint_info unused{};
+  const std::vector<weft_peer_view> of_tasks =
+      has_both_engines() ? connect(tasks_engine_->endpoint(), true, unused) : views;
   std::vector<int64_t> deltas;
   for (uint32_t r = 0; r < ranks_; ++r) {
     const control::Peer& peer = session_->peers()[r];
-    BoardBlob where{};
-    std::memcpy(&where, peer.blob.data(), sizeof where);
-    const uint64_t here = where.address + static_cast<uint64_t>(views[r].delta);
-    if (tasks_engine_ != nullptr) tasks_engine_->add_peer(here);
-    setup_.boards.push_back(tasks_engine_ != nullptr ? tasks_engine_->board(r)
-                                                     : reinterpret_cast<exec::Board*>(here));
+    const Blob there = blob_of(peer);
+    if (tasks_engine_ != nullptr) {
+      tasks_engine_->add_peer(there.shared + static_cast<uint64_t>(of_tasks[r].delta));
+    }
+    const uint64_t board = there.board + static_cast<uint64_t>(views[r].delta);
+    setup_.boards.push_back(board_ == nullptr ? tasks_engine_->board(r)
+                                              : reinterpret_cast<exec::Board*>(board));
     deltas.push_back(views[r].delta);
     setup_.peer_names.push_back(fmt::format("rank {} (host {}, pid {})", r, peer.host, peer.pid));
   }
@@ -207,7 +257,7 @@ Communicator::~Communicator() {
   memories_.clear();
   staging_.reset();
   message_staging_.reset();
-  if (tasks_engine_ != nullptr) return;  // closes the endpoint
+  if (board_ == nullptr && tasks_engine_ != nullptr) return;  // that closes the only endpoint
   if (board_ != nullptr)
     board_->identity.magic.store(exec::closed(magic_), std::memory_order_release);
   if (executor_ != nullptr) {

@@ -60,6 +60,7 @@ struct LastCall {
   uint32_t pieces = 1;
   Buffer in;
   Buffer out;
+  bool as_tasks = false;
 };
 
 class Communicator final : private control::Listener {
@@ -142,11 +143,20 @@ class Communicator final : private control::Listener {
                Options options);
 
   void open_endpoint();
+  void allocate_board();
+  [[nodiscard]] std::vector<std::byte> describe_endpoints() const;
   void join(const HcclRootInfo& root);
   void connect();
+  [[nodiscard]] bool has_both_engines() const noexcept {
+    return board_ != nullptr && tasks_engine_ != nullptr;
+  }
+  std::vector<weft_peer_view> connect(void* endpoint, bool second, weft_endpoint_info& info) const;
   void set_up(const std::vector<weft_peer_view>& views);
   [[nodiscard]] CallKey plan_key(CallKey key) const;
   exec::ExecPlan* make_plan(const CallKey& key);
+  /// Whether a call is one for the tasks engine; if not though the policy asks for it, `note` says
+  /// why. Throws Error (HCCL_E_NOT_SUPPORT) if no engine can do it.
+  bool choose_engine(const CallKey& key, std::string& note) const;
   exec::Task& next_task();
   /// Throws Error if this communicator can do no more calls.
   void check_health() const;
@@ -196,10 +206,11 @@ class Communicator final : private control::Listener {
   const bool traces_;
   int32_t device_ = -1;
 
+  // That of the direct engine, or of the tasks engine where the transport has no direct one.
   void* endpoint_ = nullptr;
   weft_endpoint_info info_{};
-  exec::Board* board_ = nullptr;
-  uint64_t magic_ = 0;  // of this communicator's boards
+  exec::Board* board_ = nullptr;  // null without the direct engine
+  uint64_t magic_ = 0;            // of this communicator's boards
   std::unique_ptr<control::Session> session_;
   exec::Setup setup_;
   std::unique_ptr<exec::Watch> watch_;
@@ -212,14 +223,14 @@ class Communicator final : private control::Listener {
   Surroundings around_;                                 // of the memory groups
   std::vector<std::unique_ptr<MemoryGroup>> memories_;  // by space - 1
   std::vector<uint32_t> order_;                         // spaces, in the order of the policy
-  std::unique_ptr<TasksEngine> tasks_engine_;  // null in the direct engine; else owns the endpoint
+  std::unique_ptr<TasksEngine> tasks_engine_;  // if the policy asks for it; owns its endpoint
 
   static constexpr uint64_t kTasks = 1024;  // calls that may be on their way at once
 
   PlanCache plans_;
   std::unique_ptr<exec::Task[]> tasks_;
-  std::array<std::unique_ptr<uint64_t[]>, kTasks> lengths_;  // of the tasks that needed any
-  std::atomic<uint64_t> next_task_ = 0;                      // atomic for busy() on another thread
+  std::array<std::unique_ptr<uint64_t[]>, kTasks + 1> lengths_;  // of the tasks that needed any
+  std::atomic<uint64_t> next_task_ = 0;  // atomic for busy() on another thread
   uint64_t next_call_ = 1;
   LastCall last_;
   std::array<uint64_t, kWays> calls_by_way_{};

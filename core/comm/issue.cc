@@ -62,6 +62,28 @@ CallKey Communicator::plan_key(CallKey key) const {
   return key;
 }
 
+bool Communicator::choose_engine(const CallKey& key, std::string& note) const {
+  const bool reduction = is_reduction(key.op) && ranks_ > 1;
+  if (tasks_engine_ != nullptr) {
+    if (!reduction || tasks_engine_->reduces(key)) return true;
+    if (board_ == nullptr) {
+      throw Error(HCCL_E_NOT_SUPPORT,
+                  fmt::format("{} cannot run as stream tasks: inline reduce combines int8, int16, "
+                              "int32, fp16, bfp16 and fp32 with sum, max and min only, and "
+                              "transport '{}' has no direct engine here; convert the data",
+                              describe(key), policy_->settings().transport));
+    }
+    note = fmt::format(", by the direct engine since inline reduce has no {} of {}",
+                       op_name(key.reduce_op), type_name(key.type));
+  }
+  if (reduction && transport_.table->reduces(key.type, key.reduce_op) == 0) {
+    throw Error(HCCL_E_NOT_SUPPORT, fmt::format("transport '{}' cannot reduce {} with {}",
+                                                policy_->settings().transport, type_name(key.type),
+                                                op_name(key.reduce_op)));
+  }
+  return false;
+}
+
 exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   auto made = std::make_unique<exec::ExecPlan>();
   made->key = key;
@@ -70,7 +92,9 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   geometry.count = key.count;
   geometry.element_bytes = element;
   geometry.scratch_bytes = options_.scratch_bytes;
-  if (tasks_engine_ != nullptr) tasks_engine_->shape(geometry);
+  std::string note;
+  made->as_tasks = choose_engine(key, note);
+  if (made->as_tasks) tasks_engine_->shape(geometry);
   Hash hash;
   hash.add(&key, sizeof key);
   const auto bind = has_lengths(key.op) ? schedule::bind_blocks : schedule::bind;
@@ -93,20 +117,14 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     query.wish = options_.algo.level0(operation_name(key.op));
     const config::Choice choice = policy_->choose(query);
     const plugin::Algorithm& algorithm = *choice.algorithm;
-    if (is_reduction(key.op) && tasks_engine_ != nullptr) tasks_engine_->check_reduction(key);
-    if (is_reduction(key.op) && transport_.table->reduces(key.type, key.reduce_op) == 0) {
-      throw Error(HCCL_E_NOT_SUPPORT, fmt::format("transport '{}' cannot reduce {} with {}",
-                                                  policy_->settings().transport,
-                                                  type_name(key.type), op_name(key.reduce_op)));
-    }
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = bind(schedule::emit(algorithm.table, algorithm.name.c_str(), shape, choice.params),
                       geometry);
-    if (tasks_engine_ != nullptr) {
+    if (made->as_tasks) {
       made->partners = tasks_engine_->partners(algorithm, shape, choice.params);
     }
     made->algorithm = algorithm.name;
-    made->source = choice.source;
+    made->source = choice.source + note;
     hash.add(algorithm.name.data(), algorithm.name.size());
     hash.add(choice.params.data(), choice.params.size() * sizeof(int64_t));
   }
@@ -179,7 +197,7 @@ void Communicator::issue(const Call& call, void* stream) {
   const CallKey wanted = plan_key(call.key);
   exec::ExecPlan* plan = plans_.find(wanted);
   if (plan == nullptr) plan = make_plan(wanted);
-  if (tasks_engine_ != nullptr) return issue_tasks(call, *plan, stream);
+  if (plan->as_tasks) return issue_tasks(call, *plan, stream);
   exec::Task& task = next_task();
   task.base = {&exec::Executor::run, &exec::Executor::drop};
   task.executor = executor_.get();

@@ -83,7 +83,8 @@ void Communicator::issue(std::span<const Message> messages, void* stream) {
   if (tasks_engine_ != nullptr) {
     tasks_engine_->issue(task.steps, stream);
     const Buffer all{messages.front().buffer, task.steps.front().bytes, Way::kStaged};
-    return remember({"send_recv", "core", 1, all, {}}, {messages.size(), 0, kOpBatch, 0, 0, 0});
+    const CallKey key{messages.size(), 0, kOpBatch, 0, 0, 0};
+    return remember({"send_recv", "core", 1, all, {}, true}, key);
   }
   messenger_->launch(task);
   const int32_t code = transport_.table->submit(endpoint_, stream, &task.base);
@@ -95,7 +96,7 @@ void Communicator::issue(std::span<const Message> messages, void* stream) {
   CallKey what;
   what.op = kOpBatch;
   what.count = messages.size();
-  remember({"send_recv", "core", 1, slowest, {}}, what);
+  remember({"send_recv", "core", 1, slowest, {}, false}, what);
 }
 
 void Communicator::synchronize(void* stream) const {

@@ -167,11 +167,12 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
           task.plan->source,
           task.pieces,
           {call.in, extent.in, in.way},
-          {call.out, extent.out, out.way}};
+          {call.out, extent.out, out.way},
+          false};
 }
 
 bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
-  if (tasks_engine_ != nullptr) return tasks_engine_->busy();
+  if (tasks_engine_ != nullptr && tasks_engine_->busy()) return true;
   const uint64_t end = address + bytes;
   const uint64_t done = executor_->done();
   // Calls that failed before their turn stay above `done`, but have ended.
@@ -186,7 +187,7 @@ bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
 
 std::string Communicator::why(const Buffer& buffer) const {
   if (buffer.way == Way::kNone) return "";
-  if (tasks_engine_ != nullptr) return "the tasks engine takes all data through the HCCL buffers";
+  if (last_.as_tasks) return "the tasks engine takes all data through the HCCL buffers";
   std::string reasons;
   const auto add = [&](std::string_view who, std::string_view reason) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", who, reason);

@@ -60,6 +60,7 @@ std::unique_ptr<TasksEngine> TasksEngine::open(const weft_transport& transport, 
 
 TasksEngine::~TasksEngine() {
   pending_.reset();
+  aside_.reset();
   if (watch_ != nullptr) {
     close_later(transport_, endpoint_);
   } else {
@@ -74,6 +75,8 @@ void TasksEngine::start(const exec::Setup& setup, exec::Watch& watch) {
   pending_ = std::make_unique<exec::Pending>(setup, *tools_, watch);
   lowering_ = std::make_unique<exec::Lowering>(rank_, layout_, peers_);
   posts_ = std::make_unique<exec::Posts>(rank_, layout_, peers_, *tools_, *pending_);
+  issued_ = std::make_unique<exec::Issued>(setup, watch);
+  aside_ = std::make_unique<Staging>(transport_, endpoint_);
 }
 
 void TasksEngine::shape(schedule::Geometry& geometry) const {
@@ -84,14 +87,9 @@ void TasksEngine::shape(schedule::Geometry& geometry) const {
   geometry.temp_bytes = layout_.temp_bytes;
 }
 
-void TasksEngine::check_reduction(const CallKey& key) const {
-  if (transport_.tasks->reduces(key.type, key.reduce_op) != 0) return;
-  throw Error(
-      HCCL_E_NOT_SUPPORT,
-      fmt::format("{} cannot run as stream tasks: inline reduce combines int8, int16, int32, "
-                  "fp16, bfp16 and fp32 with sum, max and min only; set engine = \"direct\" "
-                  "in [transport] of the policy, or convert the data",
-                  describe(key)));
+void* TasksEngine::room_aside(uint64_t bytes) {
+  const uint64_t issued = pending_->issued();
+  return aside_->in(bytes, issued + 1, pending_->busy() ? 0 : issued);
 }
 
 std::vector<bool> TasksEngine::partners(const plugin::Algorithm& algorithm,
@@ -142,6 +140,11 @@ uint32_t TasksEngine::carry_out(const CallKey& key, void* stream, const Body& bo
 void TasksEngine::issue(exec::TaskCall call, const CallKey& key, void* stream) {
   for (uint32_t peer = 0; peer < ranks(); ++peer) {
     if (exec::involves(call, peer, ranks())) require_member(peer, key);
+  }
+  if (const int32_t code = issued_->add(key, call.fingerprint); code != 0) {
+    const std::string why = watch_->health_text();
+    pending_->fail(code, why);
+    throw Error(static_cast<HcclResult>(code), why);
   }
   const uint32_t number = carry_out(key, stream, [&](exec::TaskQueue& queue, uint32_t place) {
     call.told_mark = exec::Pending::told_mark(place);

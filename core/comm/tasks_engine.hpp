@@ -11,6 +11,8 @@
 #include <tuple>
 #include <vector>
 
+#include "comm/staging.hpp"
+#include "exec/issued.hpp"
 #include "exec/lowering.hpp"
 #include "exec/pending.hpp"
 #include "exec/posts.hpp"
@@ -39,14 +41,16 @@ class TasksEngine {
   [[nodiscard]] uint64_t shared() const { return reinterpret_cast<uint64_t>(shared_); }
   /// The next rank's memory, at its address here.
   void add_peer(uint64_t shared) { peers_.push_back(reinterpret_cast<std::byte*>(shared)); }
-  /// Stands for a board, of which this engine has none: never written by a peer.
+  /// Stands for a board where no memory can be looked into by other ranks: never written by a peer.
   [[nodiscard]] exec::Board* board(uint32_t of) { return &boards_[of == rank_ ? 0 : 1]; }
   /// Both must outlive it.
   void start(const exec::Setup& setup, exec::Watch& watch);
 
   void shape(schedule::Geometry& geometry) const;
-  /// Throws Error (HCCL_E_NOT_SUPPORT), with what to do about it.
-  void check_reduction(const CallKey& key) const;
+  /// Whether inline reduce has the type and operation of a call.
+  [[nodiscard]] bool reduces(const CallKey& key) const {
+    return transport_.tasks->reduces(key.type, key.reduce_op) != 0;
+  }
   /// Of this rank in calls of an algorithm (schedule::partners).
   [[nodiscard]] std::vector<bool> partners(const plugin::Algorithm& algorithm,
                                            const schedule::Shape& shape,
@@ -54,7 +58,10 @@ class TasksEngine {
 
   /// WEFT_SIDE_* of a caller's buffer. Throws Error if streams cannot copy it.
   [[nodiscard]] uint32_t locate(const void* buffer, uint64_t bytes) const;
-  /// Throw Error; the communicator is given up if something is on the stream by then.
+  /// Device memory for the next call, at least `bytes`. Throws Error (HCCL_E_OOM).
+  void* room_aside(uint64_t bytes);
+  /// Throw Error; the communicator is given up if something is on the stream by then, or if ranks
+  /// call different things.
   void issue(exec::TaskCall call, const CallKey& key, void* stream);
   void issue(std::span<const exec::MessageStep> steps, void* stream);
 
@@ -82,6 +89,8 @@ class TasksEngine {
   std::unique_ptr<exec::Pending> pending_;
   std::unique_ptr<exec::Lowering> lowering_;
   std::unique_ptr<exec::Posts> posts_;
+  std::unique_ptr<exec::Issued> issued_;
+  std::unique_ptr<Staging> aside_;
   // By algorithm, operation, root and parameters.
   std::map<std::tuple<std::string, uint32_t, uint32_t, std::vector<int64_t>>, std::vector<bool>>
       partners_;

@@ -37,6 +37,9 @@ struct alignas(64) Record {
 
 constexpr uint64_t tag_of(uint64_t call, uint32_t fingerprint) { return call << 32 | fingerprint; }
 
+/// Collectives that the tasks engine remembers, by number.
+inline constexpr uint32_t kIssued = 256;
+
 /// How two ranks differ, where the code says that they do.
 enum class FaultKind : uint32_t {
   kCall,     // rank_a calls key_a, rank_b calls key_b
@@ -97,6 +100,8 @@ struct Board {
   } progress;
   Fault fault;
   Record records[2];
+  Record
+      issued[kIssued];  // of the tasks engine, where calls are on their way long after their issue
 
   [[nodiscard]] Line* lines() { return reinterpret_cast<Line*>(this + 1); }
   /// The line for signals of `from`.

@@ -28,9 +28,10 @@ struct ExecPlan {
   // No rank ends the call before all have begun it: so it is where every output depends on every
   // input, since a rank's data can come only from a rank that has begun.
   bool synchronises = false;
+  bool as_tasks = false;       // for the tasks engine, else for the executor
   std::string algorithm;       // full name
   std::string source;          // what chose it
-  std::vector<bool> partners;  // tasks engine: by rank, whether it has a part in what this one does
+  std::vector<bool> partners;  // as tasks: by rank, whether it has a part in what this one does
   uint64_t last_call = 0;  // newest call that uses it: in use until the executor has done that one
 };
 

@@ -49,13 +49,13 @@ Lowering::Lowering(uint32_t rank, const TaskLayout& layout, std::vector<std::byt
 void Lowering::set_aside(TaskCall& call, TaskQueue& queue, uint32_t ranks) {
   const auto* in = static_cast<const std::byte*>(call.in);
   const bool many = call.plan->plan.has_lengths && call.plan->key.op != WEFT_OP_ALL_GATHER_V;
-  if (!many) queue.copy(call.aside, in, call.in_bytes, call.in_place);
+  if (!many) queue.copy(call.aside, in, call.in_bytes, call.in_side);
   for (uint32_t i = 0; many && i < ranks; ++i) {
     const uint64_t at = call.blocks.offsets[i];
-    queue.copy(call.aside + at, in + at, call.blocks.lengths[i], call.in_place);
+    queue.copy(call.aside + at, in + at, call.blocks.lengths[i], call.in_side);
   }
   call.in = call.aside;
-  call.in_place = WEFT_SIDE_DEVICE;
+  call.in_side = WEFT_SIDE_DEVICE;
 }
 
 void Lowering::run(TaskCall call, TaskQueue& queue) {
@@ -147,7 +147,7 @@ void Lowering::copy_in(const Piece& piece) {
   for (uint64_t i = 0; i < blocks(piece.call, true); ++i) {
     const Block from = block(piece, true, i);
     piece.queue.copy(area(WEFT_SPACE_IN, rank_) + i * piece.stride, user + from.user, from.bytes,
-                     piece.call.in_place);
+                     piece.call.in_side);
   }
 }
 
@@ -156,7 +156,7 @@ void Lowering::copy_out(const Piece& piece) {
   for (uint64_t i = 0; i < blocks(piece.call, false); ++i) {
     const Block to = block(piece, false, i);
     piece.queue.copy(user + to.user, area(WEFT_SPACE_OUT, rank_) + i * piece.stride, to.bytes,
-                     piece.call.out_place);
+                     piece.call.out_side);
   }
 }
 

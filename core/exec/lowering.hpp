@@ -29,13 +29,14 @@ struct TaskCall {
   const ExecPlan* plan = nullptr;
   const void* in = nullptr;
   void* out = nullptr;
-  uint32_t in_place = WEFT_SIDE_DEVICE;
-  uint32_t out_place = WEFT_SIDE_DEVICE;
+  uint32_t in_side = WEFT_SIDE_DEVICE;
+  uint32_t out_side = WEFT_SIDE_DEVICE;
   schedule::Blocks blocks;  // of an operation with lengths
   // Memory of this rank's own to which the input is copied first, where the output would overwrite
   // what later pieces still need; or null.
   std::byte* aside = nullptr;
-  uint64_t in_bytes = 0;  // from the beginning of the input to its end
+  uint64_t in_bytes = 0;     // from the beginning of the input to its end
+  uint32_t fingerprint = 0;  // of all that ranks must agree on
   // Set when all partners have been told that this rank has done its part.
   uint32_t told_mark = 0;
 };

@@ -268,7 +268,7 @@ void Pending::look(std::unique_lock<std::mutex>& lock) {
   sweep(kMost);
   if (on_their_way_.empty() || aborting_) return;
   const auto now = Clock::now();
-  bool over = watch_.failure() != 0;
+  bool over = watch_.look_at_boards() != 0;
   if (!over && watch_.any_lost() && now - last_progress_ > kLostGrace) {
     const Call& oldest = calls_[on_their_way_.front()];
     watch_.raise_remote(first_gone(), oldest.number, oldest.key);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "policy_file.hpp"
 #include "weft/comm.h"
 
 namespace weft::test {
@@ -203,6 +204,14 @@ void expect_working(HcclComm comm, uint32_t ranks) {
   ok(HcclAllReduce(data, data, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
   stream.synchronize();
   check(*data == static_cast<int32_t>(ranks), "the sum is " + std::to_string(*data));
+}
+
+aclError end_of(HcclResult issued, HcclComm comm, aclrtStream stream) {
+  if (!runs_as_tasks()) ok(issued);
+  check(issued == HCCL_SUCCESS || issued == HCCL_E_PARA, "code " + std::to_string(issued));
+  const aclError error = aclrtSynchronizeStream(stream);
+  if (!runs_as_tasks() || issued != HCCL_SUCCESS) return issued != HCCL_SUCCESS ? 1 : error;
+  return HcclBarrier(comm, stream) == HCCL_SUCCESS ? error : ACL_ERROR_RT_PARAM_INVALID;
 }
 
 CallFacts last_call(HcclComm comm) {

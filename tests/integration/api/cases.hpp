@@ -71,6 +71,11 @@ std::string comm_name(HcclComm comm);
 /// One small call that all ranks make: the sum of an int32, 1 from each.
 void expect_working(HcclComm comm, uint32_t ranks);
 
+/// How a call ended that differs between ranks. The tasks engine tells the second rank at its
+/// issue; on the first the runtime only knows that the stream was aborted, so what a later call
+/// says counts.
+aclError end_of(HcclResult issued, HcclComm comm, aclrtStream stream);
+
 /// The algorithm that the last call on a communicator used, and into how many pieces it was cut.
 struct CallFacts {
   std::string algorithm;

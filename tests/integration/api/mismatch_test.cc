@@ -125,11 +125,9 @@ TEST_P(Mismatch, IsToldToEveryRankAndEndsTheCommunicator) {
     std::byte* in = send.lend(32768);
     std::byte* out = recv.lend(32768);
     std::fill_n(in, 32768, std::byte{0x11});
-    ok(issue(mine, {}, in, out, comm, stream));
-    aclError error = aclrtSynchronizeStream(stream);
+    aclError error = end_of(issue(mine, {}, in, out, comm, stream), comm, stream);
     if (error == ACL_SUCCESS && difference.late) {
-      ok(HcclBarrier(comm, stream));
-      error = aclrtSynchronizeStream(stream);
+      error = end_of(HcclBarrier(comm, stream), comm, stream);
     }
     check(error != ACL_SUCCESS, "the synchronisation succeeded");
     const char* text = aclGetRecentErrMsg();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "buffers.hpp"
+#include "cases.hpp"
 #include "policy_file.hpp"
 #include "ranks.hpp"
 
@@ -223,12 +224,11 @@ TEST_P(MismatchV, IsToldToEveryRankInvolved) {
     ok(HcclBarrier(comm, stream));
     stream.synchronize();
     if (rank.rank() < 2 || !difference.pair) {
-      ok((rank.rank() == 1 ? difference.one : difference.most)(hand));
-      aclError error = aclrtSynchronizeStream(stream);
+      const HcclResult issued = (rank.rank() == 1 ? difference.one : difference.most)(hand);
+      aclError error = end_of(issued, comm, stream);
       // A rank between which and the two nothing differs may learn it at the next call only.
       if (error == ACL_SUCCESS && rank.rank() > 1) {
-        ok(HcclBarrier(comm, stream));
-        error = aclrtSynchronizeStream(stream);
+        error = end_of(HcclBarrier(comm, stream), comm, stream);
       }
       check(error != ACL_SUCCESS, "the synchronisation succeeded");
       verify_text(difference, hand);
@@ -270,10 +270,10 @@ TEST(TransferDeath, OfThePeerEndsAReceiveAndNamesIt) {
     HcclComm comm = rank.join();
     const Stream stream;
     Arena arena(Memory::kDevice, 4096);
+    if (rank.rank() == 0) ok(HcclRecv(arena.lend(4096), 1024, kFp32, 1, comm, stream));
     rank.sync();
     if (rank.rank() == 1) rank.die();
     if (rank.rank() == 0) {
-      ok(HcclRecv(arena.lend(4096), 1024, kFp32, 1, comm, stream));
       check(aclrtSynchronizeStream(stream) != ACL_SUCCESS, "the synchronisation succeeded");
       const char* text = aclGetRecentErrMsg();
       check(text != nullptr && contains(text, "rank 1"), text == nullptr ? "no text" : text);

@@ -34,27 +34,57 @@ INSTANTIATE_TEST_SUITE_P(Groups, Tasks,
                          testing::Values(Layout::kThreads, Layout::kProcesses, Layout::kPairs),
                          layout_of);
 
-TEST_P(Tasks, ReductionsThatInlineReduceLacksAreRefusedAtOnceWithTheReason) {
-  const PolicyFile policy(tasks_policy());
+TEST_P(Tasks, ReductionsThatInlineReduceLacksAreCarriedOutByTheDirectEngine) {
+  const PolicyFile policy(
+      policy_text({{"all_reduce", "mesh.two_shot"}}, "[transport]\nengine = \"tasks\"\n"));
   const auto body = [](Rank& rank) {
     HcclComm comm = rank.join();
-    const Stream stream;
-    Arena arena(Memory::kDevice, 1024);
-    std::byte* data = arena.lend(1024);
+    Runner runner(rank, 16384);
     const auto reduce = [&](HcclDataType type, HcclReduceOp op) {
-      return HcclAllReduce(data, data, 16, type, op, comm, stream);
+      const Case one{Op::kAllReduce, type, op, 1001};
+      runner.run(comm, one, "mesh.two_shot");
+      return last_call(comm);
     };
-    refused(reduce(HCCL_DATA_TYPE_FP32, HCCL_REDUCE_PROD), HCCL_E_NOT_SUPPORT,
-            {"all_reduce of 16 fp32, prod", "inline reduce", "engine = \"direct\""});
+    const std::string by_tasks = reduce(HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM).source;
+    check(!contains(by_tasks, "direct engine"), by_tasks);
+    const std::string product = reduce(HCCL_DATA_TYPE_FP32, HCCL_REDUCE_PROD).source;
+    check(contains(product, "by the direct engine since inline reduce has no prod of fp32"),
+          product);
     for (const HcclDataType type :
          {HCCL_DATA_TYPE_INT64, HCCL_DATA_TYPE_UINT64, HCCL_DATA_TYPE_FP64, HCCL_DATA_TYPE_UINT8,
           HCCL_DATA_TYPE_UINT16, HCCL_DATA_TYPE_UINT32}) {
-      refused(reduce(type, HCCL_REDUCE_SUM), HCCL_E_NOT_SUPPORT, {"inline reduce"});
+      const CallFacts call = reduce(type, HCCL_REDUCE_SUM);
+      check(contains(call.source, "by the direct engine since inline reduce has no sum of"),
+            call.source);
+      check(!call.staged_in && !call.staged_out, "it was staged");
+      reduce(HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM);  // one after the other on the same stream
     }
-    // Nothing was queued: the communicator goes on, and moves these types.
-    ok(HcclBroadcast(data, 16, HCCL_DATA_TYPE_FP64, 0, comm, stream));
-    stream.synchronize();
-    expect_working(comm, rank.ranks());
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(4, GetParam(), body, with(policy));
+}
+
+TEST_P(Tasks, CallsOfBothEnginesOnSeveralStreamsEndWhateverTheirOrderOnEachRank) {
+  const PolicyFile policy(tasks_policy());
+  const auto body = [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream streams[3];
+    Arena arena(Memory::kDevice, size_t{16} * 30);
+    auto* data = reinterpret_cast<int64_t*>(arena.lend(size_t{16} * 30));
+    for (uint32_t i = 0; i < 30; ++i) {
+      int64_t* mine = data + size_t{2} * i;
+      mine[0] = rank.rank() + i;
+      mine[1] = rank.rank() * i;
+      const Stream& stream = streams[(i + rank.rank()) % 3];
+      const bool direct = i % 4 < 2;  // int64 has no inline reduce
+      ok(HcclAllReduce(mine, mine, direct ? 2 : 4,
+                       direct ? HCCL_DATA_TYPE_INT64 : HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm,
+                       stream));
+    }
+    for (const Stream& stream : streams) stream.synchronize();
+    for (uint32_t i = 0; i < 30; ++i) {
+      check(data[2 * i] == 6 + 4 * i && data[2 * i + 1] == 6 * i, "wrong in " + std::to_string(i));
+    }
     ok(HcclCommDestroy(comm));
   };
   run_ranks(4, GetParam(), body, with(policy));
