@@ -196,7 +196,7 @@ Transport check_transport(const weft_plugin_desc& desc) {
   const std::string what = "the table of the transport";
   check_head(theirs.head, what);
   check_entries(&theirs, kTransportEntries, what);
-  Transport ours{desc.name, full_copy(theirs)};
+  Transport ours{desc.name, full_copy(theirs), nullptr};
   if ((ours.table.engines & (WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS)) == 0) {
     throw Refusal(what + " offers no engine that this library knows");
   }
@@ -205,6 +205,8 @@ Transport check_transport(const weft_plugin_desc& desc) {
     const std::string part = "the table of the tasks engine";
     check_head(ours.table.tasks->head, part);
     check_entries(ours.table.tasks, kTasksEntries, part);
+    ours.tasks = std::make_unique<weft_tasks>(full_copy(*ours.table.tasks));
+    ours.table.tasks = ours.tasks.get();
   }
   return ours;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ struct Algorithm {
 struct Transport {
   std::string name;
   weft_transport table{};
+  std::unique_ptr<weft_tasks> tasks;  // what table.tasks points to
 };
 
 /// A memory plugin that may be called: a full-size copy, with every entry of what it offers.
