@@ -19,10 +19,13 @@ const char* const kNames[] = {
     "mesh.reduce",
     "mesh.reduce_flat",
     "mesh.reduce_scatter",
+    "mesh.reduce_scatter_push",
     "mesh.reduce_scatter_v",
     "mesh.all_gather",
+    "mesh.all_gather_push",
     "mesh.all_gather_v",
     "mesh.all_to_all",
+    "mesh.all_to_all_push",
     "mesh.all_to_all_v",
     "mesh.pairwise",
     "mesh.pairwise_v",
@@ -138,8 +141,9 @@ TEST(AlgorithmList, NamesAllThatThePluginsOffer) {
 }
 
 TEST(AlgorithmList, DeclaresRankOrderForEveryReductionOfTheMesh) {
-  for (const char* name : {"mesh.one_shot", "mesh.two_shot", "mesh.reduce", "mesh.reduce_flat",
-                           "mesh.reduce_scatter", "mesh.reduce_scatter_v"}) {
+  for (const char* name :
+       {"mesh.one_shot", "mesh.two_shot", "mesh.reduce", "mesh.reduce_flat", "mesh.reduce_scatter",
+        "mesh.reduce_scatter_push", "mesh.reduce_scatter_v"}) {
     EXPECT_NE(algorithm(name).table.flags & WEFT_ALGORITHM_RANK_ORDER, 0u) << name;
   }
 }

@@ -99,16 +99,19 @@ std::vector<Algorithm> algorithms_of(Op op) {
               {"tree.nhr_broadcast", false}};
     case Op::kReduceScatter:
       return {{"mesh.reduce_scatter", true},
+              {"mesh.reduce_scatter_push", true},
               {"ring.reduce_scatter", false},
               {"tree.hd_reduce_scatter", false},
               {"tree.nhr_reduce_scatter", false}};
     case Op::kAllGather:
       return {{"mesh.all_gather", false},
+              {"mesh.all_gather_push", false},
               {"ring.all_gather", false},
               {"tree.hd_all_gather", false},
               {"tree.nhr_all_gather", false}};
     case Op::kAllToAll:
-      return {{"mesh.all_to_all", false}, {"mesh.pairwise", false}};
+      return {
+          {"mesh.all_to_all", false}, {"mesh.all_to_all_push", false}, {"mesh.pairwise", false}};
     case Op::kReduce:
       return {{"mesh.reduce", true},
               {"mesh.reduce_flat", true},
