@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/names.hpp"
+#include "bench/limit.hpp"
 #include "bench/op.hpp"
 #include "bench/report.hpp"
 #include "bench/spec.hpp"
@@ -45,6 +46,9 @@ between them must stay as they are and are not counted.
 send_recv passes a message around the ring: all ranks to their right, the even ones send first and
 the odd ones receive first. Of two ranks that is a ping-pong, and the time is that of one way, half
 of a call. batch_send_recv sends half of the bytes to either neighbour while as much comes in.
+
+--limit runs a hand-written loop of the operation in turn with it: flags and the same kernels on the
+same memory, without HCCL and streams. "ratio" is the median over that loop's median.
 
 "wrong" counts elements, on all ranks, before and after the timing. Exit code: 0 if all is right, 1 if
 something is wrong or failed, 2 for a wrong command line.)";
@@ -112,7 +116,17 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
                 [&](const std::string& text) { spec.min_time = parse_seconds(text); });
   options.value("timeout", "S", "give up if no size is finished for S seconds (120)",
                 [&](const std::string& text) { spec.timeout = parse_seconds(text); });
+  options.flag("limit", "measure the hand-written loop beside it, and the ratio to that",
+               spec.limit);
   options.flag("json", "print one JSON document at the end", flags.json);
+}
+
+void check_limit(const Spec& spec) {
+  refuse(!Limit::offers(spec.op), fmt::format("{} has no --limit", facts(spec.op).name));
+  refuse(spec.memory != MemoryKind::kHeap, "--limit: only with --memory heap");
+  refuse(spec.in_place, "--limit: not with --in-place");
+  refuse(spec.ranks < 2 || spec.ranks > Limit::kMostRanks,
+         fmt::format("--limit: 2 to {} ranks", Limit::kMostRanks));
 }
 
 /// Nothing: all of them.
@@ -182,7 +196,9 @@ int bench_command(const Words& words) {
   check_options(options, spec);
   if (op) {
     check_operator(options, spec, {"begin", "end", "factor", "type", "memory"});
+    if (spec.limit) check_limit(spec);
   } else {
+    refuse(spec.limit, "all has no --limit");
     refuse(flags.json, "all has no --json: it would be several documents");
     refuse(!reducible(spec.type), fmt::format("{} cannot be reduced", type_name(spec.type)));
   }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -142,6 +143,11 @@ int poll_timeout(Clock::time_point when) {
   constexpr int64_t kLongest = 3'600'000;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, kLongest));
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 }  // namespace weft::tools

@@ -92,4 +92,7 @@ int exit_code(int status);
 /// Milliseconds from now until `when`, for poll(): at least 0, rounded up.
 int poll_timeout(Clock::time_point when);
 
+/// Processors that this program may use.
+int usable_cores();
+
 }  // namespace weft::tools

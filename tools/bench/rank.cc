@@ -17,6 +17,7 @@
 #include "bench/buffers.hpp"
 #include "bench/call.hpp"
 #include "bench/layout.hpp"
+#include "bench/limit.hpp"
 #include "bench/pattern.hpp"
 #include "hccl/hccl.h"
 #include "weft/comm.h"
@@ -40,6 +41,11 @@ constexpr uint64_t kFewestBatches = 5;
   if (hccl) text += fmt::format(" ({})", HcclGetErrorString(static_cast<HcclResult>(code)));
   if (!detail.empty()) text += fmt::format(": {}", detail);
   team.fail(rank, text);
+}
+
+double median(const std::vector<double>& sorted) {
+  const size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
 class Rank {
@@ -70,10 +76,17 @@ class Rank {
   uint64_t wrong_barriers(const Call& call);
   uint64_t checked_call(const Call& call);
   void carry_out(const Call& call);
-  Seconds time_calls(const Call& call, uint64_t calls);
+  template <class Body>
+  Seconds time_calls(uint64_t calls, const Body& body);
+  Seconds time_calls(const Call& call, uint64_t calls) {
+    return time_calls(calls, [&] { carry_out(call); });
+  }
+  uint64_t checked_limit(const Shape& shape);
   Plan plan(const Call& call);
   Call call(const Shape& shape) const;
   Row describe(const Shape& shape, uint64_t wrong);
+  template <class Time>
+  std::vector<double> slowest(const Plan& timed, const Time& time) const;
   Row row(const Shape& shape, const Plan& plan, uint64_t wrong);
 
   const Spec& spec_;
@@ -85,7 +98,8 @@ class Rank {
   std::map<uint32_t, Pattern> patterns_;  // by source
   std::optional<Buffer> first_;
   std::optional<Buffer> second_;  // not there in place
-  Layout layout_;                 // of the current size
+  std::optional<Limit> limit_;
+  Layout layout_;  // of the current size
   // Where a call reads and writes: a buffer and an offset in bytes.
   Buffer* send_ = nullptr;
   Buffer* receive_ = nullptr;
@@ -136,6 +150,10 @@ void Rank::make_buffers() {
   if (!one) second_.emplace(spec_.memory, bytes(receive), comm_, failed);
   send_ = &*first_;
   receive_ = one ? &*first_ : &*second_;
+  if (spec_.limit) {
+    limit_.emplace(spec_, team_, rank_, send_->data(), receive_->data(),
+                   bytes(std::max(send, receive)), failed);
+  }
 }
 
 // In place, the smaller buffer is the rank's own block of the larger one.
@@ -191,10 +209,11 @@ void Rank::carry_out(const Call& call) {
   if (error != ACL_SUCCESS) fail(team_, rank_, "aclrtSynchronizeStream", error);
 }
 
-Seconds Rank::time_calls(const Call& call, uint64_t calls) {
+template <class Body>
+Seconds Rank::time_calls(uint64_t calls, const Body& body) {
   team_.barrier();
   const auto start = std::chrono::steady_clock::now();
-  for (uint64_t i = 0; i < calls; ++i) carry_out(call);
+  for (uint64_t i = 0; i < calls; ++i) body();
   return std::chrono::steady_clock::now() - start;
 }
 
@@ -233,6 +252,15 @@ Call Rank::call(const Shape& shape) const {
           comm_, stream_};
 }
 
+uint64_t Rank::checked_limit(const Shape& shape) {
+  limit_->begin(shape, send_at_, receive_at_);
+  if (spec_.check) prepare();
+  team_.barrier();
+  limit_->call();
+  team_.barrier();
+  return spec_.check ? wrong() : 0;
+}
+
 void Rank::explain(const Shape& shape) {
   place(shape);
   const uint64_t bad = checked_call(call(shape));
@@ -244,12 +272,15 @@ void Rank::measure(const Shape& shape) {
   place(shape);
   const Call call = this->call(shape);
   uint64_t bad = spec_.check ? checked_call(call) : 0;
+  if (limit_) bad += checked_limit(shape);
   const Plan timed = plan(call);
   // In place, the timed calls consume their own results: their data means nothing.
   const bool keeps_input = !spec_.in_place && spec_.op != Op::kBarrier;
   if (spec_.check && keeps_input) prepare();
   for (uint64_t batch = 0; batch < timed.batches; ++batch) {
     team_.batch_time(rank_, batch) = time_calls(call, timed.calls).count();
+    if (!limit_) continue;
+    team_.limit_time(rank_, batch) = time_calls(timed.calls, [&] { limit_->call(); }).count();
   }
   if (spec_.check) bad += keeps_input ? wrong() : checked_call(call);
   const uint64_t all_bad = team_.sum(rank_, bad);
@@ -257,25 +288,34 @@ void Rank::measure(const Shape& shape) {
   team_.barrier();  // rank 0 has read the times
 }
 
-Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
+/// Of each batch the time of the slowest rank, sorted.
+template <class Time>
+std::vector<double> Rank::slowest(const Plan& timed, const Time& time) const {
   std::vector<double> times(timed.batches);
   for (uint64_t batch = 0; batch < timed.batches; ++batch) {
     for (uint32_t rank = 0; rank < spec_.ranks; ++rank) {
-      times[batch] = std::max(times[batch], team_.batch_time(rank, batch));
+      times[batch] = std::max(times[batch], time(rank, batch));
     }
   }
   std::sort(times.begin(), times.end());
-  const double scale = 1e6 / (double(timed.calls) * trips(spec_));
-  const size_t middle = times.size() / 2;
-  const double median =
-      times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
+  return times;
+}
 
+Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
+  const double scale = 1e6 / (double(timed.calls) * trips(spec_));
+  const std::vector<double> times =
+      slowest(timed, [&](uint32_t rank, uint64_t batch) { return team_.batch_time(rank, batch); });
   Row row = describe(shape, wrong);
   row.calls = timed.calls;
   row.batches = timed.batches;
   row.min_us = times.front() * scale;
-  row.median_us = median * scale;
+  row.median_us = median(times) * scale;
   row.max_us = times.back() * scale;
+  if (limit_) {
+    row.limit_us = scale * median(slowest(timed, [&](uint32_t rank, uint64_t batch) {
+                     return team_.limit_time(rank, batch);
+                   }));
+  }
   return row;
 }
 
@@ -293,6 +333,7 @@ Row Rank::describe(const Shape& shape, uint64_t wrong) {
 
 void Rank::leave() {
   team_.barrier();
+  limit_.reset();
   first_.reset();
   second_.reset();
   team_.barrier();  // while all are there to give up windows and ranges

@@ -2,7 +2,6 @@
 #include "bench/report.hpp"
 
 #include <fmt/core.h>
-#include <sched.h>
 
 #include <cstdio>
 #include <fstream>
@@ -10,15 +9,10 @@
 #include <string_view>
 
 #include "base/names.hpp"
+#include "process.hpp"
 
 namespace weft::tools {
 namespace {
-
-// Processors this program may use.
-int cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
@@ -53,12 +47,13 @@ void Report::begin() {
   if (json_) return;
   fmt::print("# {}: {} {}, {} memory{}, on {} cores ({})\n", facts(spec_.op).name, spec_.ranks,
              spec_.threads ? "threads" : "processes", kMemoryNames[size_t(spec_.memory)],
-             spec_.in_place ? ", in place" : "", cores(), processor());
+             spec_.in_place ? ", in place" : "", usable_cores(), processor());
   fmt::print("# time of one {} on the slowest rank, over batches of calls; GB/s = 10^9 bytes/s\n",
              trips(spec_) == 2 ? "way, half of a ping-pong," : "call");
-  fmt::print("{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7}\n", "bytes",
+  fmt::print("{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7}", "bytes",
              "count", "type", "op", "algorithm", "min us", "median us", "max us", "GB/s",
              "bus GB/s", "wrong");
+  fmt::print("{}\n", spec_.limit ? fmt::format(" {:>11} {:>7}", "limit us", "ratio") : "");
   std::fflush(stdout);
 }
 
@@ -70,10 +65,12 @@ void Report::add(const Row& row) {
     fmt::print("# {}\n", reason_of(row));
   }
   fmt::print(
-      "{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}\n",
+      "{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}{}\n",
       row.shape.bytes, row.shape.count, type_column(spec_), op_column(spec_), row.call.algorithm,
       row.min_us, row.median_us, row.max_us, bandwidth(row), bandwidth(row) * bus_factor(spec_),
-      spec_.check ? std::to_string(row.wrong) : "-");
+      spec_.check ? std::to_string(row.wrong) : "-",
+      spec_.limit ? fmt::format(" {:>11.2f} {:>7.2f}", row.limit_us, row.median_us / row.limit_us)
+                  : "");
   std::fflush(stdout);
 }
 
@@ -108,20 +105,22 @@ void Report::print_json(const std::string& error) const {
                                      {"bus_gbps", bandwidth(row) * bus_factor(spec_)},
                                      {"wrong", nullptr}};
     if (spec_.check) result["wrong"] = row.wrong;
+    if (spec_.limit) result["limit_us"] = row.limit_us;
     results.push_back(result);
   }
   auto calls = nlohmann::ordered_json::object();
   for (uint32_t way = 0; !rows_.empty() && way < WEFT_WAY_COUNT; ++way) {
     calls[weft_way_name(way)] = rows_.back().counters.calls_by_way[way];
   }
-  nlohmann::ordered_json document = {{"operation", facts(spec_.op).name},
-                                     {"ranks", spec_.ranks},
-                                     {"mode", spec_.threads ? "threads" : "processes"},
-                                     {"memory", kMemoryNames[size_t(spec_.memory)]},
-                                     {"in_place", spec_.in_place},
-                                     {"machine", {{"cores", cores()}, {"model", processor()}}},
-                                     {"calls_by_way", calls},
-                                     {"results", results}};
+  nlohmann::ordered_json document = {
+      {"operation", facts(spec_.op).name},
+      {"ranks", spec_.ranks},
+      {"mode", spec_.threads ? "threads" : "processes"},
+      {"memory", kMemoryNames[size_t(spec_.memory)]},
+      {"in_place", spec_.in_place},
+      {"machine", {{"cores", usable_cores()}, {"model", processor()}}},
+      {"calls_by_way", calls},
+      {"results", results}};
   if (facts(spec_.op).root()) document["root"] = spec_.root;
   if (!error.empty()) document["error"] = error;
   fmt::print("{}\n", document.dump(2));

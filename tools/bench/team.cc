@@ -20,7 +20,9 @@ struct alignas(64) Team::Slot {
   std::atomic<uint64_t> entered{0};
   double number = 0;
   uint64_t count = 0;
+  Offer offers[kOffers] = {};
   alignas(64) double batch_times[kMostBatches];
+  double limit_times[kMostBatches];
 };
 
 // Followed by a Slot for every rank.
@@ -77,6 +79,10 @@ uint64_t Team::sum(uint32_t rank, uint64_t value) {
 }
 
 double& Team::batch_time(uint32_t rank, uint64_t batch) { return slot(rank).batch_times[batch]; }
+
+double& Team::limit_time(uint32_t rank, uint64_t batch) { return slot(rank).limit_times[batch]; }
+
+Offer& Team::offer(uint32_t rank, uint32_t index) { return slot(rank).offers[index]; }
 
 HcclRootInfo& Team::root_info() { return shared_->root_info; }
 

@@ -26,7 +26,8 @@ struct Row {
   double min_us;  // of one call, or one way of it (see trips()); over batches, of the slowest rank
   double median_us;
   double max_us;
-  uint64_t wrong;  // elements, all ranks
+  double limit_us;  // median of the hand-written loop; 0 without --limit
+  uint64_t wrong;   // elements, all ranks
 };
 
 /// What a rank tells the supervisor.
@@ -39,6 +40,14 @@ struct Message {
 };
 // A pipe takes up to PIPE_BUF = 4096 bytes in one piece.
 static_assert(sizeof(Message) <= 4096);
+
+/// Memory that a rank shows to the others. See Limit.
+struct Offer {
+  int32_t process;
+  char key[65];      // of the whole pages that it lies in; empty within a process
+  uint64_t offset;   // of the memory in them
+  uint64_t address;  // in its process; 0: no memory
+};
 
 class Team {
  public:
@@ -59,6 +68,10 @@ class Team {
   uint64_t sum(uint32_t rank, uint64_t value);
   /// Seconds that a batch took on a rank; to be read by others after a barrier.
   double& batch_time(uint32_t rank, uint64_t batch);
+  double& limit_time(uint32_t rank, uint64_t batch);
+  static constexpr uint32_t kOffers = 3;
+  /// Written by its rank, read by others after a barrier.
+  Offer& offer(uint32_t rank, uint32_t index);
   /// Written by rank 0, read by others after a barrier.
   HcclRootInfo& root_info();
   /// How many barriers under test this rank has entered.

@@ -160,6 +160,23 @@ INSTANTIATE_TEST_SUITE_P(
       return std::get<0>(each.param) + (std::get<2>(each.param) ? "_threads" : "_processes");
     });
 
+TEST(Bench, MeasuresTheHandWrittenLoopBesideTheOperation) {
+  for (const char* op : {"all_reduce", "reduce", "reduce_scatter", "all_gather", "all_to_all",
+                         "broadcast", "scatter"}) {
+    SCOPED_TRACE(op);
+    for (const int ranks : {2, 5}) {
+      Words more = {"--limit", "-b", "7", "-e", "70001", "-f", "10"};
+      if (ranks == 5) more.push_back("--threads");
+      const json document = measure(op, ranks, more);
+      expect_right(document, 5);
+      for (const json& row : document["results"]) EXPECT_GT(row["limit_us"], 0);
+    }
+  }
+  EXPECT_EQ(weft({"bench", "barrier", "-n", "2", "--limit"}).code, 2);
+  EXPECT_EQ(weft({"bench", "all_reduce", "-n", "1", "--limit"}).code, 2);
+  EXPECT_EQ(weft({"bench", "all_reduce", "-n", "2", "--limit", "--memory", "malloc"}).code, 2);
+}
+
 TEST(Bench, AnyRankCanBeTheRoot) {
   for (const char* op : {"broadcast", "reduce", "scatter"}) {
     SCOPED_TRACE(op);
