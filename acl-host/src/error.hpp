@@ -21,7 +21,8 @@ struct ThreadState {
   bool in_host_function = false;  ///< a user's function runs on this thread: it must not wait
 };
 
-extern thread_local constinit ThreadState t_thread;
+// Small and on the way of every call: in the space that the loader keeps for that.
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit ThreadState t_thread;
 
 /// Stores the code as the thread's last error and the text, which says what, where and what to do,
 /// with the code appended. Returns the code.

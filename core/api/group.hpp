@@ -12,7 +12,7 @@
 namespace weft::api {
 
 /// How deep the calling thread is in groups.
-inline constinit thread_local uint32_t group_depth = 0;
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local uint32_t group_depth = 0;
 
 [[nodiscard]] inline bool in_group() noexcept { return group_depth > 0; }
 

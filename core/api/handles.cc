@@ -12,13 +12,10 @@
 #include "base/error.hpp"
 
 namespace weft::api {
-namespace {
-
-struct Slot {
-  std::atomic<comm::Communicator*> communicator{nullptr};
-};
 
 Slot slots[kMaxCommunicators];
+
+namespace {
 
 struct Book {
   std::mutex mutex;
@@ -33,12 +30,6 @@ struct Book {
 Book& book() {
   static auto* instance = new Book;  // leaked: communicators may outlive static destructors
   return *instance;
-}
-
-Slot* slot_of(HcclComm handle) noexcept {
-  const auto offset = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slots);
-  if (offset >= sizeof slots || offset % sizeof(Slot) != 0) return nullptr;
-  return static_cast<Slot*>(handle);
 }
 
 /// With the book locked.
@@ -62,11 +53,6 @@ std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
 }
 
 }  // namespace
-
-comm::Communicator* find(HcclComm handle) noexcept {
-  const Slot* slot = slot_of(handle);
-  return slot == nullptr ? nullptr : slot->communicator.load(std::memory_order_acquire);
-}
 
 void reserve_name(const NameUse& use) {
   const std::lock_guard lock(book().mutex);

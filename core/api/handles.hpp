@@ -3,6 +3,7 @@
 // checked without a lock and without touching what it points to.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -14,8 +15,23 @@ namespace weft::api {
 /// Communicators that may exist at once in a process.
 inline constexpr uint32_t kMaxCommunicators = 65536;
 
+struct Slot {
+  std::atomic<comm::Communicator*> communicator{nullptr};
+};
+extern Slot slots[kMaxCommunicators];
+
+/// The slot that a handle is the address of, null if it is none.
+inline Slot* slot_of(HcclComm handle) noexcept {
+  const auto offset = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slots);
+  if (offset >= sizeof slots || offset % sizeof(Slot) != 0) return nullptr;
+  return static_cast<Slot*>(handle);
+}
+
 /// Null if the handle is none. No lock.
-[[nodiscard]] comm::Communicator* find(HcclComm handle) noexcept;
+[[nodiscard]] inline comm::Communicator* find(HcclComm handle) noexcept {
+  const Slot* slot = slot_of(handle);
+  return slot == nullptr ? nullptr : slot->communicator.load(std::memory_order_acquire);
+}
 
 /// What a communicator's name is kept for. Several ranks of one communicator may be on one device:
 /// their origin is the same.

@@ -3,29 +3,18 @@
 
 #include <fmt/format.h>
 
-#include "api/handles.hpp"
-#include "base/names.hpp"
-
 namespace weft::api {
 
-void require_all(std::initializer_list<Pointer> pointers) {
-  for (const Pointer& p : pointers) {
-    if (p.value == nullptr) throw Error(HCCL_E_PTR, fmt::format("{} is a null pointer", p.name));
-  }
+void refuse_null(const char* name) {
+  throw Error(HCCL_E_PTR, fmt::format("{} is a null pointer", name));
 }
 
-comm::Communicator& communicator(HcclComm handle) {
-  comm::Communicator* found = find(handle);
-  if (found == nullptr) {
-    throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
-  }
-  return *found;
+void refuse_handle() {
+  throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
 }
 
-void check_count(uint64_t count, const char* name) {
-  if (count > kMaxCount) {
-    throw Error(HCCL_E_PARA, fmt::format("{} is {}; at most {} elements", name, count, kMaxCount));
-  }
+void refuse_count(uint64_t count, const char* name) {
+  throw Error(HCCL_E_PARA, fmt::format("{} is {}; at most {} elements", name, count, kMaxCount));
 }
 
 void check_type(int type) {
@@ -34,19 +23,16 @@ void check_type(int type) {
   }
 }
 
-void check_reduction(int type, int op) {
+void refuse_reduction(int type, int op) {
   check_type(type);
   if (op < HCCL_REDUCE_SUM || op > HCCL_REDUCE_MIN) {
     throw Error(HCCL_E_NOT_SUPPORT, fmt::format("reduce operation {} is unknown", op));
   }
-  if (!reducible(type)) {
-    throw Error(HCCL_E_NOT_SUPPORT,
-                fmt::format("type {} can be moved but not reduced", type_name(type)));
-  }
+  throw Error(HCCL_E_NOT_SUPPORT,
+              fmt::format("type {} can be moved but not reduced", type_name(type)));
 }
 
-void check_rank(uint32_t rank, const char* name, const comm::Communicator& group) {
-  if (rank < group.ranks()) return;
+void refuse_rank(uint32_t rank, const char* name, const comm::Communicator& group) {
   throw Error(HCCL_E_PARA, fmt::format("{} is {}; the communicator has ranks 0..{}", name, rank,
                                        group.ranks() - 1));
 }
@@ -56,15 +42,6 @@ void check_message(const comm::Message& message, const char* peer_name,
   check_type(message.type);
   check_count(message.count, "count");
   check_rank(message.peer, peer_name, group);
-}
-
-comm::CallKey key(uint32_t op, uint64_t count, int type, int reduce_op, uint32_t root) {
-  return {count,
-          root,
-          static_cast<uint8_t>(op),
-          static_cast<uint8_t>(type),
-          static_cast<uint8_t>(reduce_op),
-          0};
 }
 
 }  // namespace weft::api

@@ -9,6 +9,8 @@
 
 #include "api/group.hpp"
 #include "api/guard.hpp"
+#include "api/handles.hpp"
+#include "base/names.hpp"
 #include "comm/communicator.hpp"
 #include "hccl/hccl_types.h"
 
@@ -21,22 +23,51 @@ struct Pointer {
   const void* value;
 };
 
+// What the checks throw, kept out of their way.
+[[noreturn]] void refuse_null(const char* name);
+[[noreturn]] void refuse_handle();
+[[noreturn]] void refuse_count(uint64_t count, const char* name);
+[[noreturn]] void refuse_reduction(int type, int op);
+[[noreturn]] void refuse_rank(uint32_t rank, const char* name, const comm::Communicator& group);
+
 // All of them throw Error with the code of the API and a text that names the argument.
 
 /// HCCL_E_PTR for the first null pointer.
-void require_all(std::initializer_list<Pointer> pointers);
-comm::Communicator& communicator(HcclComm handle);
-void check_count(uint64_t count, const char* name);
+inline void require_all(std::initializer_list<Pointer> pointers) {
+  for (const Pointer& p : pointers) {
+    if (p.value == nullptr) refuse_null(p.name);
+  }
+}
+inline comm::Communicator& communicator(HcclComm handle) {
+  comm::Communicator* found = find(handle);
+  if (found == nullptr) refuse_handle();
+  return *found;
+}
+inline void check_count(uint64_t count, const char* name) {
+  if (count > kMaxCount) refuse_count(count, name);
+}
 void check_type(int type);
-void check_reduction(int type, int op);
+inline void check_reduction(int type, int op) {
+  if (!reducible(type) || op < HCCL_REDUCE_SUM || op > HCCL_REDUCE_MIN) refuse_reduction(type, op);
+}
 /// HCCL_E_PARA if there is no such rank; `name` is "root" or that of the peer.
-void check_rank(uint32_t rank, const char* name, const comm::Communicator& group);
+inline void check_rank(uint32_t rank, const char* name, const comm::Communicator& group) {
+  if (rank >= group.ranks()) refuse_rank(rank, name, group);
+}
 
 /// Type, count and peer of a send or receive, in this order.
 void check_message(const comm::Message& message, const char* peer_name,
                    const comm::Communicator& group);
 
-comm::CallKey key(uint32_t op, uint64_t count, int type, int reduce_op = 0, uint32_t root = 0);
+constexpr comm::CallKey key(uint32_t op, uint64_t count, int type, int reduce_op = 0,
+                            uint32_t root = 0) noexcept {
+  return {count,
+          root,
+          static_cast<uint8_t>(op),
+          static_cast<uint8_t>(type),
+          static_cast<uint8_t>(reduce_op),
+          0};
+}
 
 /// Does `run` now, or when the group of this thread ends.
 template <class Run>

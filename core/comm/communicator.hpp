@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -113,7 +112,7 @@ class Communicator final : private control::Listener {
 
   /// Some call has not ended yet.
   [[nodiscard]] bool busy() const noexcept {
-    return executor_->ended() != next_task_ || messenger_->busy() ||
+    return any_on_the_way() || messenger_->busy() ||
            (tasks_engine_ != nullptr && tasks_engine_->busy());
   }
   /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
@@ -187,6 +186,7 @@ class Communicator final : private control::Listener {
     return offset < info_.window_size && bytes <= info_.window_size - offset;
   }
   void attach_memories();
+  [[nodiscard]] bool any_on_the_way() const noexcept;
   [[nodiscard]] bool own_in_use(uint64_t address, uint64_t bytes) const noexcept;
   /// Keeps what was done for last_call(), the counters and the trace.
   void remember(const LastCall& call, const CallKey& key);
@@ -230,7 +230,7 @@ class Communicator final : private control::Listener {
   PlanCache plans_;
   std::unique_ptr<exec::Task[]> tasks_;
   std::array<std::unique_ptr<uint64_t[]>, kTasks + 1> lengths_;  // of the tasks that needed any
-  std::atomic<uint64_t> next_task_ = 0;  // atomic for busy() on another thread
+  uint64_t next_task_ = 0;
   uint64_t next_call_ = 1;
   LastCall last_;
   std::array<uint64_t, kWays> calls_by_way_{};

@@ -135,6 +135,10 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
 }
 
 exec::Task& Communicator::next_task() {
+  // When none is on its way, the first one again: it is in the nearest cache.
+  if (next_task_ != 0 && tasks_[(next_task_ - 1) % kTasks].last_call <= executor_->done()) {
+    next_task_ = 0;
+  }
   exec::Task& task = tasks_[next_task_ % kTasks];
   if (task.last_call <= executor_->done()) return task;
   // So many calls are on their way that the oldest must end first. Streams make progress by
@@ -214,8 +218,7 @@ void Communicator::issue(const Call& call, void* stream) {
   task.step = 0;
   task.wait = {};
   task.stalled_at = 0;
-  // Counted before it can end.
-  next_task_.store(next_task_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  ++next_task_;
   const uint64_t last_call_before = plan->last_call;
   plan->last_call = task.last_call;
   const int32_t code = transport_.table->submit(endpoint_, stream, &task.base);
@@ -223,7 +226,7 @@ void Communicator::issue(const Call& call, void* stream) {
     plan->last_call = last_call_before;
     task.last_call = 0;
     task.used_until.store(0, std::memory_order_relaxed);
-    next_task_.store(next_task_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    --next_task_;
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }

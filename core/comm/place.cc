@@ -171,13 +171,24 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
           false};
 }
 
+/// Some call of the direct engine has not ended. Those that failed before their turn have, though
+/// they stay above done().
+bool Communicator::any_on_the_way() const noexcept {
+  const uint64_t skipped = executor_->skipped();
+  const uint64_t done = executor_->done();
+  uint64_t above = 0;
+  for (uint64_t i = 0; i < kTasks; ++i) {
+    above += tasks_[i].used_until.load(std::memory_order_acquire) > done ? 1 : 0;
+  }
+  return above != skipped;
+}
+
 bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
   if (tasks_engine_ != nullptr && tasks_engine_->busy()) return true;
   const uint64_t end = address + bytes;
   const uint64_t done = executor_->done();
-  // Calls that failed before their turn stay above `done`, but have ended.
-  const bool all_ended = executor_->ended() == next_task_;
-  for (uint64_t i = 0; !all_ended && i < kTasks; ++i) {
+  const bool any = any_on_the_way();
+  for (uint64_t i = 0; any && i < kTasks; ++i) {
     const exec::Task& task = tasks_[i];
     if (task.used_until.load(std::memory_order_acquire) <= done) continue;
     if (task.used_in.overlaps(address, end) || task.used_out.overlaps(address, end)) return true;

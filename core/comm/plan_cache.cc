@@ -13,8 +13,7 @@ exec::ExecPlan* PlanCache::insert(std::unique_ptr<exec::ExecPlan> plan, uint64_t
                                [](const Way& a, const Way& b) { return a.used < b.used; });
   if (way.plan != nullptr && way.plan->last_call > done) retired_.push_back(std::move(way.plan));
   way.plan = std::move(plan);
-  way.used = ++clock_;
-  return way.plan.get();
+  return use(way);
 }
 
 }  // namespace weft::comm

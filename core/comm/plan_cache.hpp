@@ -16,11 +16,9 @@ class PlanCache {
  public:
   /// Null if there is none. No allocation, no lock.
   [[nodiscard]] exec::ExecPlan* find(const CallKey& key) noexcept {
+    if (recent_ != nullptr && recent_->plan->key == key) return recent_->plan.get();
     for (Way& way : sets_[index(key)]) {
-      if (way.plan != nullptr && way.plan->key == key) {
-        way.used = ++clock_;
-        return way.plan.get();
-      }
+      if (way.plan != nullptr && way.plan->key == key) return use(way);
     }
     return nullptr;
   }
@@ -38,6 +36,12 @@ class PlanCache {
     uint64_t used = 0;
   };
 
+  exec::ExecPlan* use(Way& way) noexcept {
+    way.used = ++clock_;
+    recent_ = &way;
+    return way.plan.get();
+  }
+
   static uint32_t index(const CallKey& key) noexcept {
     uint64_t h = key.count * 0x9e3779b97f4a7c15 + key.root;
     h = (h ^ (uint64_t{key.op} << 16 | uint64_t{key.type} << 8 | key.reduce_op)) *
@@ -47,6 +51,7 @@ class PlanCache {
 
   std::array<std::array<Way, kWays>, kSets> sets_;
   std::vector<std::unique_ptr<exec::ExecPlan>> retired_;  // replaced while a task used them
+  Way* recent_ = nullptr;  // the last one that was found: calls repeat
   uint64_t clock_ = 0;
 };
 

@@ -304,12 +304,15 @@ int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {
   return WEFT_TASK_DONE;
 }
 
+/// After this, task and executor may be gone.
 void Executor::finish(Task& task) noexcept {
   // One that fails before its turn does not count: an earlier one may still be running, and what
   // that one uses would look free.
-  if (task.begun) board_->progress.done.store(task.last_call, std::memory_order_release);
-  // With this, task and executor may be gone.
-  ended_.fetch_add(1, std::memory_order_release);
+  if (task.begun) {
+    board_->progress.done.store(task.last_call, std::memory_order_release);
+  } else {
+    skipped_.fetch_add(1, std::memory_order_release);
+  }
 }
 
 }  // namespace weft::exec

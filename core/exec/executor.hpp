@@ -90,8 +90,11 @@ class Executor {
   /// Number of the last call (piece) that this rank completed.
   [[nodiscard]] uint64_t done() const noexcept;
 
-  /// Number of tasks that have ended and will not be touched again.
-  [[nodiscard]] uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+  /// Number of tasks that failed before their turn. They, and those up to done(), will not be
+  /// touched again.
+  [[nodiscard]] uint64_t skipped() const noexcept {
+    return skipped_.load(std::memory_order_acquire);
+  }
 
  private:
   int32_t progress(Task& task) noexcept;
@@ -154,7 +157,7 @@ class Executor {
   uint64_t all_begun_ = 0;       // the newest call that all are known to have begun
   std::vector<uint64_t> seen_;   // per peer: the newest call that it is known to have begun
   std::vector<void*> pointers_;  // room for the operands of a reduce
-  std::atomic<uint64_t> ended_{0};
+  std::atomic<uint64_t> skipped_{0};
 };
 
 }  // namespace weft::exec

@@ -26,11 +26,6 @@ Watch::Watch(const Setup& setup)
   for (uint32_t r = 0; r < setup_.ranks; ++r) states_[r] = PeerState::kAlive;
 }
 
-int32_t Watch::health() const noexcept {
-  if (const int32_t code = failure(); code != 0) return code;
-  return any_lost() ? HCCL_E_REMOTE : HCCL_SUCCESS;
-}
-
 std::string Watch::health_text() const {
   const std::lock_guard lock(mutex_);
   return failure() != 0 ? failure_text_ : lost_text_;
@@ -56,15 +51,6 @@ std::vector<Board*> Watch::living_peers() const {
     if (r != setup_.rank && state(r) == PeerState::kAlive) living.push_back(setup_.boards[r]);
   }
   return living;
-}
-
-bool Watch::is_open(uint32_t rank) const noexcept {
-  return setup_.boards[rank]->identity.magic.load(std::memory_order_acquire) == setup_.magic;
-}
-
-bool Watch::takes_part(uint32_t rank) const noexcept {
-  return is_open(rank) &&
-         setup_.boards[rank]->identity.gave_up.load(std::memory_order_acquire) == 0;
 }
 
 bool Watch::is_closed(uint32_t rank) const noexcept {

@@ -14,6 +14,7 @@
 #include "comm/call.hpp"
 #include "exec/address_map.hpp"
 #include "exec/board.hpp"
+#include "hccl/hccl_types.h"
 #include "weft/transport.h"
 
 namespace weft::exec {
@@ -47,7 +48,10 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 
   /// HCCL_SUCCESS, or why this communicator can do no more calls; a lost peer counts.
-  [[nodiscard]] int32_t health() const noexcept;
+  [[nodiscard]] int32_t health() const noexcept {
+    const int32_t code = failure();
+    return code == 0 && any_lost() ? HCCL_E_REMOTE : code;
+  }
   [[nodiscard]] std::string health_text() const;
   /// The same, but a lost peer counts only once something needed it.
   [[nodiscard]] int32_t failure() const noexcept {
@@ -64,10 +68,15 @@ class Watch {
   /// Boards of the other ranks that are neither lost nor left.
   [[nodiscard]] std::vector<Board*> living_peers() const;
   /// The board of a rank is still that of this communicator, or `closed`: its rank has left.
-  [[nodiscard]] bool is_open(uint32_t rank) const noexcept;
+  [[nodiscard]] bool is_open(uint32_t rank) const noexcept {
+    return setup_.boards[rank]->identity.magic.load(std::memory_order_acquire) == setup_.magic;
+  }
   [[nodiscard]] bool is_closed(uint32_t rank) const noexcept;
   /// Open, and its rank has not given up.
-  [[nodiscard]] bool takes_part(uint32_t rank) const noexcept;
+  [[nodiscard]] bool takes_part(uint32_t rank) const noexcept {
+    return is_open(rank) &&
+           setup_.boards[rank]->identity.gave_up.load(std::memory_order_acquire) == 0;
+  }
 
   /// Counts a resume that found nothing. True if it is time to look around.
   bool tired(Wait& wait) const noexcept;
