@@ -322,6 +322,8 @@ WEFT_API HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* co
             HCCL_E_PARA, "counters.head was not set with WEFT_HEAD(weft_comm_counters)");
     const auto& calls = communicator(comm).calls_by_way();
     std::copy(calls.begin(), calls.end(), counters->calls_by_way);
+    counters->plans_made = communicator(comm).plans().made();
+    counters->plans_evicted = communicator(comm).plans().evicted();
     return HCCL_SUCCESS;
   });
 }

@@ -19,6 +19,7 @@
 #include "comm/message.hpp"
 #include "comm/message_staging.hpp"
 #include "comm/plan_cache.hpp"
+#include "comm/schedule_cache.hpp"
 #include "comm/staging.hpp"
 #include "comm/tasks_engine.hpp"
 #include "config/policy.hpp"
@@ -124,6 +125,7 @@ class Communicator final : private control::Listener {
   /// Why a buffer of the last call did not travel in the first way of the policy's order; empty if
   /// it did.
   [[nodiscard]] std::string why(const Buffer& buffer) const;
+  [[nodiscard]] const PlanCache& plans() const noexcept { return plans_; }
   /// Calls so far by the slowest way that one of their buffers took.
   [[nodiscard]] const std::array<uint64_t, kWays>& calls_by_way() const noexcept {
     return calls_by_way_;
@@ -227,6 +229,7 @@ class Communicator final : private control::Listener {
 
   static constexpr uint64_t kTasks = 1024;  // calls that may be on their way at once
 
+  ScheduleCache schedules_;
   PlanCache plans_;
   std::unique_ptr<exec::Task[]> tasks_;
   std::array<std::unique_ptr<uint64_t[]>, kTasks + 1> lengths_;  // of the tasks that needed any

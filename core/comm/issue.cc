@@ -11,7 +11,6 @@
 #include "base/names.hpp"
 #include "base/op_names.hpp"
 #include "comm/communicator.hpp"
-#include "schedule/builder.hpp"
 
 namespace weft::comm {
 namespace {
@@ -118,8 +117,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     const config::Choice choice = policy_->choose(query);
     const plugin::Algorithm& algorithm = *choice.algorithm;
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
-    made->plan = bind(schedule::emit(algorithm.table, algorithm.name.c_str(), shape, choice.params),
-                      geometry);
+    made->plan = bind(schedules_.get(algorithm, shape, choice.params), geometry);
     if (made->as_tasks) {
       made->partners = tasks_engine_->partners(algorithm, shape, choice.params);
     }

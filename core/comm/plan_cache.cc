@@ -11,6 +11,8 @@ exec::ExecPlan* PlanCache::insert(std::unique_ptr<exec::ExecPlan> plan, uint64_t
   auto& set = sets_[index(plan->key)];
   Way& way = *std::min_element(set.begin(), set.end(),
                                [](const Way& a, const Way& b) { return a.used < b.used; });
+  ++made_;
+  if (way.plan != nullptr) ++evicted_;
   if (way.plan != nullptr && way.plan->last_call > done) retired_.push_back(std::move(way.plan));
   way.plan = std::move(plan);
   return use(way);

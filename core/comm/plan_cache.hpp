@@ -27,6 +27,10 @@ class PlanCache {
   /// completed call.
   exec::ExecPlan* insert(std::unique_ptr<exec::ExecPlan> plan, uint64_t done);
 
+  /// Plans so far, and those of them that made room for others.
+  [[nodiscard]] uint64_t made() const noexcept { return made_; }
+  [[nodiscard]] uint64_t evicted() const noexcept { return evicted_; }
+
   static constexpr uint32_t kSets = 128;
   static constexpr uint32_t kWays = 4;
 
@@ -53,6 +57,8 @@ class PlanCache {
   std::vector<std::unique_ptr<exec::ExecPlan>> retired_;  // replaced while a task used them
   Way* recent_ = nullptr;  // the last one that was found: calls repeat
   uint64_t clock_ = 0;
+  uint64_t made_ = 0;
+  uint64_t evicted_ = 0;
 };
 
 }  // namespace weft::comm

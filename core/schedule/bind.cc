@@ -30,6 +30,8 @@ class Binder {
         block_stride_(staged_ ? scratch_stride_ : geometry.count * geometry.element_bytes) {}
 
   PlanBody run() {
+    body_.steps.reserve(schedule_.steps.size());
+    body_.operands.reserve(schedule_.operands.size());
     walk(
         schedule_, [this](PlanStep& sync) { add_sync(sync); },
         [this](const Step& step) { add_move(step); });

@@ -20,6 +20,8 @@ class BlockBinder {
         staged_(staged) {}
 
   PlanBody run() {
+    body_.steps.reserve(schedule_.steps.size());
+    body_.operands.reserve(schedule_.operands.size());
     walk(
         schedule_, [this](const PlanStep& sync) { body_.steps.push_back(sync); },
         [this](const Step& step) { add_move(step); });

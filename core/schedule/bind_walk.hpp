@@ -13,8 +13,8 @@ namespace weft::schedule {
 /// for every copy and reduce, as the schedule has it. Throws Error.
 template <class OnSync, class OnMove>
 void walk(const Schedule& schedule, const OnSync& on_sync, const OnMove& on_move) {
-  std::vector<uint32_t> signals(schedule.shape.ranks, 0);
-  std::vector<uint32_t> waits(schedule.shape.ranks, 0);
+  const uint32_t ranks = schedule.shape.ranks;
+  std::vector<uint32_t> ordinals(size_t{2} * ranks, 0);  // of signals, of waits
   for (const Step& step : schedule.steps) {
     const bool is_signal = step.verb == WEFT_VERB_SIGNAL;
     if (!is_signal && step.verb != WEFT_VERB_WAIT) {
@@ -24,7 +24,7 @@ void walk(const Schedule& schedule, const OnSync& on_sync, const OnMove& on_move
     PlanStep sync;
     sync.opcode = is_signal ? Opcode::kSignal : Opcode::kWait;
     sync.peer = step.peer;
-    sync.ordinal = ordinal_of(step.peer, ++(is_signal ? signals : waits)[step.peer]);
+    sync.ordinal = ordinal_of(step.peer, ++ordinals[(is_signal ? 0 : ranks) + step.peer]);
     on_sync(sync);
   }
 }

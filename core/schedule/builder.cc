@@ -8,6 +8,8 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/op_names.hpp"
@@ -22,6 +24,21 @@ constexpr uint32_t kMaxParts = 1u << 16;
 bool equal(const weft_chunk& a, const weft_chunk& b) {
   return a.space == b.space && a.rank == b.rank && a.block == b.block && a.part == b.part &&
          a.parts == b.parts;
+}
+
+bool before(const weft_chunk& a, const weft_chunk& b) {
+  return std::tie(a.space, a.rank, a.block, a.part, a.parts) <
+         std::tie(b.space, b.rank, b.block, b.part, b.parts);
+}
+
+/// A chunk that is there more than once; null if none is.
+const weft_chunk* find_twice(std::span<const weft_chunk> chunks) {
+  std::vector<weft_chunk> sorted(chunks.begin(), chunks.end());
+  std::sort(sorted.begin(), sorted.end(), before);
+  const auto twin = std::adjacent_find(sorted.begin(), sorted.end(), equal);
+  if (twin == sorted.end()) return nullptr;
+  return &*std::find_if(chunks.begin(), chunks.end(),
+                        [&](const weft_chunk& c) { return equal(c, *twin); });
 }
 
 /// Keeps what an algorithm writes. The checks answer with the reason to refuse, empty if none.
@@ -169,10 +186,8 @@ class Recorder {
     if (has_lengths(schedule_.shape.op) && !all.empty()) {
       if (std::string why = check_lengths(all); !why.empty()) return why;
     }
-    for (auto dst = dsts.begin(); dst != dsts.end(); ++dst) {
-      if (std::any_of(dsts.begin(), dst, [&](const weft_chunk& c) { return equal(c, *dst); })) {
-        return dump_chunk(schedule_.shape, *dst) + " is twice a destination";
-      }
+    if (const weft_chunk* twice = find_twice(dsts)) {
+      return dump_chunk(schedule_.shape, *twice) + " is twice a destination";
     }
     return {};
   }
@@ -181,13 +196,15 @@ class Recorder {
   [[nodiscard]] std::string check_lengths(std::span<const weft_chunk> chunks) const {
     const Shape& shape = schedule_.shape;
     const weft_chunk* first = nullptr;
+    const auto name = [&](const weft_chunk& chunk) { return dump_chunk(shape, chunk); };
     for (const weft_chunk& chunk : chunks) {
-      const std::string name = dump_chunk(shape, chunk);
-      if (chunk.parts != 1) return name + ": blocks are not cut here, their lengths are unknown";
+      if (chunk.parts != 1) {
+        return name(chunk) + ": blocks are not cut here, their lengths are unknown";
+      }
       if (chunk.space == WEFT_SPACE_SCRATCH) continue;
       if (first == nullptr) first = &chunk;
       if (length_class(shape, chunk) != length_class(shape, *first)) {
-        return name + " is not as long as " + dump_chunk(shape, *first);
+        return name(chunk) + " is not as long as " + name(*first);
       }
     }
     return first == nullptr ? "Scratch alone has no length: name a chunk of In or Out too" : "";
@@ -216,14 +233,19 @@ class Recorder {
     if (chunk.space >= WEFT_SPACE_COUNT) return "unknown space " + std::to_string(chunk.space);
     if (chunk.space == WEFT_SPACE_IN) blocks = in_blocks(shape.op, shape.ranks);
     if (chunk.space == WEFT_SPACE_OUT) blocks = out_blocks(shape.op, shape.ranks);
-    const std::string name = dump_chunk(shape, chunk);
-    if (chunk.rank >= shape.ranks) return name + ": no rank " + std::to_string(chunk.rank);
-    if (chunk.block >= blocks) return name + ": only " + std::to_string(blocks) + " blocks";
-    if (std::string why = check_place(chunk); !why.empty()) return name + ": " + why;
-    if (chunk.parts == 0 || chunk.parts > kMaxParts) return name + ": 1 to 65536 parts";
-    if (chunk.part >= chunk.parts) return name + ": parts are counted from 0";
+    std::string why = check_numbers(chunk, blocks);
+    return why.empty() ? why : dump_chunk(shape, chunk) + ": " + why;
+  }
+
+  [[nodiscard]] std::string check_numbers(const weft_chunk& chunk, uint64_t blocks) const {
+    const Shape& shape = schedule_.shape;
+    if (chunk.rank >= shape.ranks) return "no rank " + std::to_string(chunk.rank);
+    if (chunk.block >= blocks) return "only " + std::to_string(blocks) + " blocks";
+    if (std::string why = check_place(chunk); !why.empty()) return why;
+    if (chunk.parts == 0 || chunk.parts > kMaxParts) return "1 to 65536 parts";
+    if (chunk.part >= chunk.parts) return "parts are counted from 0";
     if (chunk.parts != 1 && parts_ != 0 && chunk.parts != parts_) {
-      return name + ": this schedule also cuts blocks into " + std::to_string(parts_) +
+      return "this schedule also cuts blocks into " + std::to_string(parts_) +
              " parts; such cuts do not nest, since parts are rounded up: use one number of parts";
     }
     return {};

@@ -44,6 +44,10 @@ typedef struct weft_comm_counters {
   /* Operators and batches of messages that this rank issued, by the slowest way that one of their
    * buffers took. */
   uint64_t calls_by_way[WEFT_WAY_COUNT];
+  /* A call of a new shape (operator, count, type, reduction, root) is planned; up to 512 plans are
+   * kept, the least recently used one makes room. */
+  uint64_t plans_made;
+  uint64_t plans_evicted;
 } weft_comm_counters;
 
 /* Counts since the communicator was made. Local, does not block; call it between operators. Errors

@@ -36,6 +36,8 @@ TEST(PlanCache, IsBounded) {
   uint64_t found = 0;
   for (uint64_t i = 1; i <= kMany; ++i) found += cache.find(key(i)) != nullptr;
   EXPECT_LE(found, PlanCache::kSets * PlanCache::kWays);
+  EXPECT_EQ(cache.made(), kMany);
+  EXPECT_EQ(cache.evicted(), kMany - found);
   EXPECT_GT(found, PlanCache::kSets * PlanCache::kWays / 2) << "the hash spreads badly";
   EXPECT_NE(cache.find(key(kMany)), nullptr) << "the newest must not make room";
 }
