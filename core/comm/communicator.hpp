@@ -183,6 +183,14 @@ class Communicator final : private control::Listener {
   void refuse(const MemoryCheck::Finding& finding, uint64_t number, const CallKey& key);
   LastCall place_buffers(const Call& call, const Extent& extent, exec::Task& task);
   [[nodiscard]] Found find_buffer(const void* address, uint64_t bytes) const noexcept;
+  /// The last answer, good as long as the map has this version.
+  struct Answer {
+    const void* address = nullptr;
+    uint64_t bytes = 0;
+    uint64_t version = UINT64_MAX;
+    Found found;
+  };
+  const Found& find_buffer(Answer& last, const void* address, uint64_t bytes) const noexcept;
   [[nodiscard]] bool in_heap(uint64_t address, uint64_t bytes) const noexcept {
     const uint64_t offset = address - info_.window_base;
     return offset < info_.window_size && bytes <= info_.window_size - offset;
@@ -235,6 +243,8 @@ class Communicator final : private control::Listener {
   std::array<std::unique_ptr<uint64_t[]>, kTasks + 1> lengths_;  // of the tasks that needed any
   uint64_t next_task_ = 0;
   uint64_t next_call_ = 1;
+  Answer last_in_;  // of find_buffer
+  Answer last_out_;
   LastCall last_;
   std::array<uint64_t, kWays> calls_by_way_{};
 };

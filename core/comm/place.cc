@@ -107,6 +107,15 @@ Communicator::Found Communicator::find_buffer(const void* address, uint64_t byte
   return {info_.all_local != 0 ? Way::kLocal : Way::kStaged, 0};
 }
 
+const Communicator::Found& Communicator::find_buffer(Answer& last, const void* address,
+                                                     uint64_t bytes) const noexcept {
+  const uint64_t version = setup_.map->own_version();
+  if (last.address != address || last.bytes != bytes || last.version != version) {
+    last = {address, bytes, version, find_buffer(address, bytes)};
+  }
+  return last.found;
+}
+
 /// In and Out share memory in another way than the forms of in-place that schedules know.
 bool Communicator::overlaps_badly(const Call& call, const exec::Task& task,
                                   const Extent& extent) const {
@@ -139,8 +148,8 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
   task.after.bytes = 0;
   Found in;
   Found out;
-  if (ranks_ > 1 && extent.in != 0) in = find_buffer(call.in, extent.in);
-  if (ranks_ > 1 && extent.out != 0) out = find_buffer(call.out, extent.out);
+  if (ranks_ > 1 && extent.in != 0) in = find_buffer(last_in_, call.in, extent.in);
+  if (ranks_ > 1 && extent.out != 0) out = find_buffer(last_out_, call.out, extent.out);
   if (overlaps_badly(call, task, extent)) {
     // The smaller of the two buffers moves out of the way.
     (extent.out < extent.in ? out : in) = {Way::kStaged, 0};

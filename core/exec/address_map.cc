@@ -14,17 +14,22 @@ AddressMap::AddressMap(std::vector<int64_t> deltas, uint32_t spaces)
     : deltas_(std::move(deltas)),
       spaces_(spaces),
       tables_(std::make_unique<RangeTable[]>(size_t{spaces} * columns())),
-      uses_(std::make_unique<Use[]>(size_t{spaces} * ranks())) {}
+      uses_(std::make_unique<Use[]>(size_t{spaces} * ranks())),
+      answers_(size_t{kBuffers} * ranks()) {}
 
 bool AddressMap::show_own(uint32_t space, uint64_t address, uint64_t bytes, uint64_t token) {
   if (token > kTokenMask || bytes > kTokenMask - token) return false;
   const std::lock_guard lock(mutex_);
-  return tables_[space * columns()].add(address, bytes, uint64_t{space} << kTokenBits | token);
+  const bool added =
+      tables_[space * columns()].add(address, bytes, uint64_t{space} << kTokenBits | token);
+  own_version_.fetch_add(1, std::memory_order_release);
+  return added;
 }
 
 void AddressMap::hide_own(uint32_t space, uint64_t address, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   tables_[space * columns()].remove(address, bytes);
+  own_version_.fetch_add(1, std::memory_order_release);
 }
 
 bool AddressMap::show_peer(uint32_t space, uint32_t peer, uint64_t token, uint64_t bytes,
@@ -57,12 +62,16 @@ std::byte* AddressMap::look(uint32_t peer, uint64_t word) noexcept {
   return reinterpret_cast<std::byte*>(token + shift);
 }
 
-std::byte* AddressMap::find_in_space(uint32_t peer, uint64_t word, uint64_t call) noexcept {
+std::byte* AddressMap::find_in_space(uint32_t peer, uint64_t word, uint64_t call,
+                                     uint32_t buffer) noexcept {
   const uint64_t space = word >> kTokenBits;
   if (space >= spaces_) return nullptr;  // it comes from another process: trust no index
   std::atomic<uint64_t>& used = uses_[space * ranks() + peer].call;
   if (used.load(std::memory_order_relaxed) < call) used.store(call, std::memory_order_seq_cst);
-  return look(peer, word);
+  Answer& last = answers_[peer * kBuffers + buffer];
+  const uint64_t version = table_of(static_cast<uint32_t>(space), peer).version();
+  if (last.word != word || last.version != version) last = {word, version, look(peer, word)};
+  return last.address;
 }
 
 std::byte* AddressMap::start_reading(uint32_t peer, uint64_t word) noexcept {

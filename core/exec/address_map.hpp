@@ -44,12 +44,19 @@ class AddressMap {
     return !tables_[space * columns()].empty();
   }
 
-  /// The address here of a place of `peer`, which call number `call` uses; null if this rank does
-  /// not know the place.
-  std::byte* find(uint32_t peer, uint64_t word, uint64_t call) noexcept {
-    if (word >> kTokenBits == kTransportSpace) return by_delta(peer, word);
-    return find_in_space(peer, word, call);
+  /// Another one after every change of what find_own() answers.
+  [[nodiscard]] uint64_t own_version() const noexcept {
+    return own_version_.load(std::memory_order_acquire);
   }
+
+  /// The address here of a place of `peer`, which call number `call` uses; null if this rank does
+  /// not know the place. Calls come one after another; `buffer` (below kBuffers) is one of a
+  /// call's, for which the last answer is kept.
+  std::byte* find(uint32_t peer, uint64_t word, uint64_t call, uint32_t buffer) noexcept {
+    if (word >> kTokenBits == kTransportSpace) return by_delta(peer, word);
+    return find_in_space(peer, word, call, buffer);
+  }
+  static constexpr uint32_t kBuffers = 2;
 
   /// The same for a message, until stop_reading().
   std::byte* start_reading(uint32_t peer, uint64_t word) noexcept;
@@ -62,6 +69,12 @@ class AddressMap {
     std::atomic<uint64_t> call{0};
     std::atomic<uint32_t> reading{0};
   };
+  /// The last answer for a buffer of a peer, good as long as the table has this version.
+  struct Answer {
+    uint64_t word = 0;
+    uint64_t version = 1;  // no table has that for long
+    std::byte* address = nullptr;
+  };
 
   [[nodiscard]] uint32_t ranks() const noexcept { return static_cast<uint32_t>(deltas_.size()); }
   /// Of a space: the own table, then those of the peers.
@@ -72,7 +85,7 @@ class AddressMap {
   [[nodiscard]] std::byte* by_delta(uint32_t peer, uint64_t word) const noexcept {
     return reinterpret_cast<std::byte*>(word + static_cast<uint64_t>(deltas_[peer]));
   }
-  std::byte* find_in_space(uint32_t peer, uint64_t word, uint64_t call) noexcept;
+  std::byte* find_in_space(uint32_t peer, uint64_t word, uint64_t call, uint32_t buffer) noexcept;
   std::byte* look(uint32_t peer, uint64_t word) noexcept;
 
   const std::vector<int64_t> deltas_;
@@ -80,6 +93,8 @@ class AddressMap {
   std::mutex mutex_;  // of writers
   std::unique_ptr<RangeTable[]> tables_;
   std::unique_ptr<Use[]> uses_;  // [space * ranks + peer]
+  std::vector<Answer> answers_;  // [peer * kBuffers + buffer]
+  std::atomic<uint64_t> own_version_{0};
 };
 
 }  // namespace weft::exec

@@ -261,7 +261,7 @@ int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) 
 void Executor::learn_place(const Task& task, uint32_t peer, uint32_t space,
                            uint64_t word) noexcept {
   std::byte*& base = bases_[space * setup_.ranks + peer];
-  base = setup_.map->find(peer, word, call_);
+  base = setup_.map->find(peer, word, call_, space == WEFT_SPACE_IN ? 0 : 1);
   if (base == nullptr && word >> kTokenBits != kTransportSpace) {
     some_unknown_ = true;
   } else if (base != nullptr && task.piece != 0) {

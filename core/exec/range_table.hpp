@@ -24,6 +24,10 @@ class RangeTable {
 
   /// Whether [begin, begin + bytes) lies in one range; then `shift` is what to add.
   bool find(uint64_t begin, uint64_t bytes, uint64_t* shift) const noexcept;
+  /// Another one after every change; odd while one is under way.
+  [[nodiscard]] uint64_t version() const noexcept {
+    return version_.load(std::memory_order_seq_cst);
+  }
   [[nodiscard]] bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:

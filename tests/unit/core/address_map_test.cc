@@ -105,18 +105,18 @@ TEST(RangeTable, ReadersSeeAllOfAChangeOrNothing) {
 
 TEST(AddressMap, TheTransportsSpaceAddsTheDeltaOfThePeer) {
   AddressMap map({0, 4096}, 1);
-  EXPECT_EQ(number(map.find(1, 1000, 1)), 5096u);
-  EXPECT_EQ(map.find(1, kSpaceOne | 1000, 1), nullptr) << "there is no such space";
+  EXPECT_EQ(number(map.find(1, 1000, 1, 0)), 5096u);
+  EXPECT_EQ(map.find(1, kSpaceOne | 1000, 1, 0), nullptr) << "there is no such space";
 }
 
 TEST(AddressMap, TokensOfASpaceAreThoseOfOnePeer) {
   AddressMap map({0, 0, 0}, 3);
   ASSERT_TRUE(map.show_peer(1, 2, 100, 50, 7000));
-  EXPECT_EQ(number(map.find(2, kSpaceOne | 120, 1)), 7020u);
-  EXPECT_EQ(map.find(1, kSpaceOne | 120, 1), nullptr);
-  EXPECT_EQ(map.find(2, 2 * kSpaceOne | 120, 1), nullptr);
+  EXPECT_EQ(number(map.find(2, kSpaceOne | 120, 1, 0)), 7020u);
+  EXPECT_EQ(map.find(1, kSpaceOne | 120, 1, 0), nullptr);
+  EXPECT_EQ(map.find(2, 2 * kSpaceOne | 120, 1, 0), nullptr);
   map.hide_peer(1, 2, 100, 50);
-  EXPECT_EQ(map.find(2, kSpaceOne | 120, 1), nullptr);
+  EXPECT_EQ(map.find(2, kSpaceOne | 120, 1, 0), nullptr);
 }
 
 TEST(AddressMap, OwnBuffersBecomeWords) {
@@ -134,13 +134,40 @@ TEST(AddressMap, APlaceIsInUseUntilItsCallHasEnded) {
   AddressMap map({0, 0}, 2);
   ASSERT_TRUE(map.show_peer(1, 1, 100, 50, 7000));
   EXPECT_FALSE(map.peer_in_use(1, 1, 0));
-  EXPECT_NE(map.find(1, kSpaceOne | 100, 5), nullptr);
+  EXPECT_NE(map.find(1, kSpaceOne | 100, 5, 0), nullptr);
   EXPECT_TRUE(map.peer_in_use(1, 1, 4));
   EXPECT_FALSE(map.peer_in_use(1, 1, 5));
   EXPECT_NE(map.start_reading(1, kSpaceOne | 100), nullptr);
   EXPECT_TRUE(map.peer_in_use(1, 1, 5));
   map.stop_reading(1, kSpaceOne | 100);
   EXPECT_FALSE(map.peer_in_use(1, 1, 5));
+}
+
+TEST(AddressMap, NoticesThatAPlaceChangedBetweenCalls) {
+  AddressMap map({0, 0}, 2);
+  const uint64_t word = kSpaceOne | 100;
+  ASSERT_TRUE(map.show_peer(1, 1, 100, 50, 7000));
+  for (uint64_t call = 1; call < 4; ++call) {
+    EXPECT_EQ(number(map.find(1, word, call, 0)), 7000u);
+    EXPECT_EQ(number(map.find(1, word + 10, call, 1)), 7010u);
+  }
+  map.hide_peer(1, 1, 100, 50);
+  EXPECT_EQ(map.find(1, word, 5, 0), nullptr);
+  ASSERT_TRUE(map.show_peer(1, 1, 100, 50, 9000));
+  EXPECT_EQ(number(map.find(1, word, 6, 0)), 9000u);
+  EXPECT_EQ(number(map.find(1, word + 10, 6, 1)), 9010u);
+}
+
+TEST(AddressMap, HasAnotherVersionAfterEveryChangeOfItsOwn) {
+  AddressMap map({0, 0}, 2);
+  const uint64_t first = map.own_version();
+  ASSERT_TRUE(map.show_own(1, 1000, 10, 5));
+  const uint64_t second = map.own_version();
+  EXPECT_NE(second, first);
+  ASSERT_TRUE(map.show_peer(1, 1, 100, 50, 7000));
+  EXPECT_EQ(map.own_version(), second);
+  map.hide_own(1, 1000, 10);
+  EXPECT_NE(map.own_version(), second);
 }
 
 }  // namespace
