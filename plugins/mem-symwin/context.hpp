@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "exports.hpp"
 #include "heap.hpp"
+#include "memory-common/exports.hpp"
 #include "span.hpp"
 #include "weft/host.h"
 #include "weft/memory.h"
@@ -61,7 +61,7 @@ struct Window {
 struct Context {
   const weft_host* host = nullptr;
   const int32_t process = getpid();  // a forked child has the windows, but not what is behind them
-  Exports exports;
+  memory::Exports exports;
   /// Guards the windows and, of all members, areas and heaps. Held while the core is called, except
   /// for its collective functions.
   std::mutex mutex;

@@ -25,8 +25,8 @@ constexpr uint64_t kStep = 16 * kGiB;  // from one attempt to the next, at least
 uint64_t device_bytes() {
   size_t free = 0;
   size_t total = 0;
-  const aclError error = aclrtGetMemInfo(ACL_HBM_MEM, &free, &total);
-  if (error != ACL_SUCCESS) throw acl_fault(error, "the size of the device's memory is not known");
+  demand_acl(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total),
+             "the size of the device's memory is not known");
   return total;
 }
 
@@ -34,8 +34,7 @@ uint64_t device_bytes() {
 
 aclrtPhysicalMemProp device_memory() {
   int32_t device = 0;
-  const aclError error = aclrtGetDevice(&device);
-  if (error != ACL_SUCCESS) throw acl_fault(error, "no device is current on this thread");
+  demand_acl(aclrtGetDevice(&device), "no device is current on this thread");
   aclrtPhysicalMemProp prop{};
   prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
   prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
@@ -48,9 +47,8 @@ aclrtPhysicalMemProp device_memory() {
 uint64_t device_unit() {
   aclrtPhysicalMemProp prop = device_memory();
   size_t unit = 0;
-  const aclError error =
-      aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &unit);
-  if (error != ACL_SUCCESS) throw acl_fault(error, "the unit of physical memory is not known");
+  demand_acl(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &unit),
+             "the unit of physical memory is not known");
   return unit;
 }
 
@@ -119,15 +117,15 @@ void Mappings::add_peer(uint64_t address, uint64_t bytes, aclrtDrvMemHandle hand
   aclrtMemAccessDesc access{};
   access.flags = ACL_RT_MEM_ACCESS_FLAGS_READWRITE;
   access.location = {static_cast<uint32_t>(device), ACL_MEM_LOCATION_TYPE_DEVICE};
-  const aclError error = aclrtMemSetAccess(addresses_.back(), bytes, &access, 1);
-  if (error != ACL_SUCCESS) throw acl_fault(error, "the device gets no access to a peer's memory");
+  demand_acl(aclrtMemSetAccess(addresses_.back(), bytes, &access, 1),
+             "the device gets no access to a peer's memory");
 }
 
 void Mappings::add_import(uint64_t address, uint64_t bytes, uint64_t shareable, int32_t device) {
   aclrtDrvMemHandle handle = nullptr;
-  const aclError error = aclrtMemImportFromShareableHandleV2(
-      &shareable, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 0, &handle);
-  if (error != ACL_SUCCESS) throw acl_fault(error, "memory of a peer cannot be imported");
+  demand_acl(aclrtMemImportFromShareableHandleV2(&shareable, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 0,
+                                                 &handle),
+             "memory of a peer cannot be imported");
   try {
     add_peer(address, bytes, handle, device);
   } catch (...) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this plugin is, and the edge to the core: no exception goes further.
-#include <algorithm>
-#include <cstring>
 #include <new>
 #include <string>
 
@@ -12,25 +10,6 @@ namespace weft::symwin {
 namespace {
 
 uint64_t number(const void* address) { return reinterpret_cast<uint64_t>(address); }
-
-int32_t fail(const Context& context, int32_t code, const std::string& text) {
-  context.host->fail(text.data(), text.size());
-  return code;
-}
-
-template <class Body>
-int32_t guarded(const Context& context, const Body& body) noexcept {
-  try {
-    body();
-    return WEFT_OK;
-  } catch (const Fault& fault) {
-    return fault.told ? fault.code : fail(context, fault.code, fault.what());
-  } catch (const std::bad_alloc&) {
-    return fail(context, WEFT_E_OOM, "out of memory");
-  } catch (const std::exception& error) {
-    return fail(context, WEFT_E_INTERNAL, error.what());
-  }
-}
 
 int32_t open(const weft_host* host, void** context) {
   if (host->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(host, weft_host, forget)) {
@@ -45,7 +24,7 @@ int32_t open(const weft_host* host, void** context) {
 
 int32_t attach(void* context, const weft_group* group, void** member) {
   auto& all = *static_cast<Context*>(context);
-  return guarded(all, [&] {
+  return guarded(*all.host, [&] {
     if (group->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(group, weft_group, peer_in_use)) {
       throw Fault(WEFT_E_NOT_SUPPORT, "this library is older than the plugin");
     }
@@ -61,30 +40,25 @@ void detach(void* member) {
 
 void explain_to(void* member, const void* address, uint64_t bytes, char* text, uint64_t room) {
   if (room == 0) return;
-  text[0] = '\0';
   auto& mine = *static_cast<Member*>(member);
-  guarded(mine.context, [&] {
-    const std::string reason = explain(mine, number(address), bytes);
-    const uint64_t length = std::min<uint64_t>(room - 1, reason.size());
-    std::memcpy(text, reason.data(), length);
-    text[length] = '\0';
-  });
+  memory::guarded_explain(*mine.context.host, text, room,
+                          [&] { return explain(mine, number(address), bytes); });
 }
 
 int32_t window_register(void* member, void* address, uint64_t bytes, uint32_t flag, void** window) {
   auto& mine = *static_cast<Member*>(member);
-  return guarded(mine.context,
+  return guarded(*mine.context.host,
                  [&] { *window = register_window(mine, number(address), bytes, flag); });
 }
 
 int32_t window_deregister(void* context, void* window) {
   auto& all = *static_cast<Context*>(context);
-  return guarded(all, [&] { deregister_window(all, window); });
+  return guarded(*all.host, [&] { deregister_window(all, window); });
 }
 
 int32_t window_find(void* member, void* address, uint64_t bytes, void** window, uint64_t* offset) {
   auto& mine = *static_cast<Member*>(member);
-  return guarded(mine.context, [&] {
+  return guarded(*mine.context.host, [&] {
     const auto [handle, place] = find_window(mine, number(address), bytes);
     *window = handle;
     *offset = place;
@@ -93,18 +67,19 @@ int32_t window_find(void* member, void* address, uint64_t bytes, void** window, 
 
 int32_t window_peer(void* context, void* window, uint64_t offset, uint32_t peer, void** pointer) {
   auto& all = *static_cast<Context*>(context);
-  return guarded(
-      all, [&] { *pointer = reinterpret_cast<void*>(peer_address(all, window, offset, peer)); });
+  return guarded(*all.host, [&] {
+    *pointer = reinterpret_cast<void*>(peer_address(all, window, offset, peer));
+  });
 }
 
 int32_t memory_alloc(void* context, uint64_t bytes, void** pointer) {
   auto& all = *static_cast<Context*>(context);
-  return guarded(all, [&] { *pointer = allocate_memory(all, bytes); });
+  return guarded(*all.host, [&] { *pointer = allocate_memory(all, bytes); });
 }
 
 int32_t memory_free(void* context, void* pointer) {
   auto& all = *static_cast<Context*>(context);
-  return guarded(all, [&] { free_memory(all, pointer); });
+  return guarded(*all.host, [&] { free_memory(all, pointer); });
 }
 
 weft_memory windows() noexcept {

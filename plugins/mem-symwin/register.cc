@@ -115,10 +115,11 @@ Offer Attempt::describe(uint64_t address) const {
   offer.head.bytes = area_->own.bytes();
   offer.head.start = address - area_->own.base();
   if (!fresh_) return offer;
+  const weft_host& host = *member_.context.host;
   for (const Piece& piece : area_->own.pieces()) {
-    offer.pieces.push_back(
-        {piece.bytes, reinterpret_cast<uint64_t>(piece.handle),
-         alone ? 0 : member_.context.exports.share(*member_.context.host, piece)});
+    const uint64_t shareable =
+        alone ? 0 : member_.context.exports.share(host, piece.handle, piece.address);
+    offer.pieces.push_back({piece.bytes, reinterpret_cast<uint64_t>(piece.handle), shareable});
   }
   return offer;
 }
@@ -182,23 +183,11 @@ std::vector<Offer> exchange(const weft_group& group, const Offer& mine) {
   return offers;
 }
 
-/// Runs this rank's part of a round; how it failed, if it did.
-std::optional<Fault> failure_of(const std::function<void()>& part) {
-  try {
-    part();
-    return std::nullopt;
-  } catch (const Fault& fault) {
-    return fault;
-  } catch (const std::bad_alloc&) {
-    return Fault(WEFT_E_OOM, "out of memory");
-  }
-}
-
 /// One round: the rank's part, then everybody's result. Throws unless all are well: this rank's own
 /// failure, or else that of the first rank that has one.
 std::vector<Offer> run_round(const weft_group& group, Offer& mine,
                              const std::function<void()>& part) {
-  const std::optional<Fault> fault = failure_of(part);
+  const std::optional<Fault> fault = memory::fault_of(part);
   if (fault) {
     mine = {};
     mine.head.code = fault->code;

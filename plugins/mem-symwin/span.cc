@@ -41,13 +41,6 @@ bool find_piece(uint64_t address, Piece* piece) {
 
 }  // namespace
 
-Fault acl_fault(int32_t acl_error, const std::string& what, int32_t code) {
-  // The newest comes first; older ones are not about this.
-  const char* texts = aclGetRecentErrMsg();
-  const std::string all = texts == nullptr ? "no text" : texts;
-  return {code, fmt::format("{}: error {}, {}", what, acl_error, all.substr(0, all.find('\n')))};
-}
-
 // Delegates, so that the destructor gives back what a failing construction holds.
 Span::Span(uint64_t address, uint64_t bytes) : Span() {
   const uint64_t end = address + bytes;

@@ -109,7 +109,7 @@ void activate(Member& member, const Span& span, uint64_t offset, void* handle, u
   Question question = enter(member, span, handle);
   Book& book = member.book;
   try {
-    check(ask(member, question));
+    demand(ask(member, question), "have the other ranks map the block");
     const Lock lock(book.mutex);
     Block* block = find(book, question);
     if (block == nullptr) {

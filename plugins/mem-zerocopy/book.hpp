@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "imports.hpp"
+#include "memory-common/exports.hpp"
 #include "runtime.hpp"
 #include "span.hpp"
 #include "weft/host.h"
@@ -78,7 +79,7 @@ struct Book {
   std::vector<Member*> members;      // without the single ones
   std::map<uint64_t, Range> ranges;
   Imports imports;
-  Exports exports;
+  memory::Exports exports;
   uint64_t last_serial = 0;
 
   void warn(const std::string& text) const;

@@ -11,6 +11,8 @@
 namespace weft::zerocopy {
 namespace {
 
+constexpr const char* kShow = "show memory to operators";
+
 std::vector<uint64_t> distinct(const weft_group& group) {
   std::vector<uint64_t> processes(group.processes, group.processes + group.ranks);
   std::sort(processes.begin(), processes.end());
@@ -53,7 +55,7 @@ void show_all(Book& book, Member& member) {
       if (block.peers_shown) member.show_peers(member.process(), span, address);
       if (block.state != State::kActive || block.lost || !block.member->covers(member)) continue;
       block.shown.reserve(block.shown.size() + 1);
-      check(member.group.show_own(member.group.self, address, block.bytes, address));
+      demand(member.group.show_own(member.group.self, address, block.bytes, address), kShow);
       block.shown.push_back(&member);
     }
   }
@@ -126,7 +128,7 @@ void Member::show_peers(uint64_t process, const Span& token, uint64_t address) c
       if (r == group.rank || group.processes[r] != process) continue;
       group.hide_peer(group.self, r, token.base, token.bytes);
     }
-    throw Fault{code, ""};
+    demand(code, kShow);
   }
 }
 
@@ -157,7 +159,7 @@ void Book::show(const Span& span, Block& block) {
     block.shown.reserve(members.size());
     for (Member* member : members) {
       if (!block.member->covers(*member)) continue;
-      check(member->group.show_own(member->group.self, span.base, span.bytes, span.base));
+      demand(member->group.show_own(member->group.self, span.base, span.bytes, span.base), kShow);
       block.shown.push_back(member);
     }
   } catch (...) {

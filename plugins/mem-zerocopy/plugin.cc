@@ -1,34 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this plugin is, and its boundary: exceptions become codes, reasons go to the core.
-#include <cstring>
-#include <exception>
-#include <memory>
-#include <new>
-
 #include "book.hpp"
 #include "weft/abi.h"
 
 namespace weft::zerocopy {
 namespace {
-
-void give_reason(const weft_host& host, const char* text) { host.fail(text, std::strlen(text)); }
-
-template <class Body>
-int32_t guarded(const weft_host& host, Body&& body) noexcept {
-  try {
-    body();
-    return WEFT_OK;
-  } catch (const Fault& fault) {
-    if (!fault.text.empty()) host.fail(fault.text.data(), fault.text.size());
-    return fault.code;
-  } catch (const std::bad_alloc&) {
-    give_reason(host, "no memory is left");
-    return WEFT_E_OOM;
-  } catch (const std::exception& error) {
-    give_reason(host, error.what());
-    return WEFT_E_INTERNAL;
-  }
-}
 
 Member& as_member(void* raw) { return *static_cast<Member*>(raw); }
 uint64_t number(const void* address) { return reinterpret_cast<uint64_t>(address); }
@@ -56,10 +32,8 @@ void detach_member(void* member) {
 
 void explain_to(void* member, const void* address, uint64_t bytes, char* text, uint64_t room) {
   if (room == 0) return;
-  text[0] = '\0';
-  guarded(as_member(member).book.host, [&] {
-    const std::string why = explain(as_member(member), {number(address), bytes});
-    text[why.copy(text, room - 1)] = '\0';
+  memory::guarded_explain(as_member(member).book.host, text, room, [&] {
+    return explain(as_member(member), {number(address), bytes});
   });
 }
 

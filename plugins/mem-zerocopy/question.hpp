@@ -34,9 +34,4 @@ inline int32_t ask(const Member& member, const Question& question) {
   return member.group.ask(member.group.self, &question, sizeof question);
 }
 
-/// Throws the code of a function of weft_group, which has given the reason.
-inline void check(int32_t code) {
-  if (code != WEFT_OK) throw Fault{code, ""};
-}
-
 }  // namespace weft::zerocopy

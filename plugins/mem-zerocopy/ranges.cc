@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "book.hpp"
 #include "question.hpp"
@@ -35,7 +36,8 @@ std::vector<Report> exchange(const Member& member, const Report& mine) {
     }
     report.reason[sizeof report.reason - 1] = '\0';
   };
-  check(member.group.all_gather(member.group.self, &mine, sizeof mine, keep, reports.data()));
+  demand(member.group.all_gather(member.group.self, &mine, sizeof mine, keep, reports.data()),
+         "exchange what the ranks set");
   return reports;
 }
 
@@ -53,12 +55,6 @@ void judge(const Member& member, const std::vector<Report>& reports,
                                      ". No rank has set its range; put that right and call on "
                                      "all ranks again"};
   }
-}
-
-void note(Report& report, const Fault& fault) {
-  report.code = fault.code;
-  const std::string text = fault.text.empty() ? "see its own error" : fault.text;
-  text.copy(report.reason, sizeof report.reason - 1);
 }
 
 void check_arguments(const Span& span, uint64_t alignment, uint64_t flags) {
@@ -119,14 +115,11 @@ void set_together(Member& member, const Span& span, uint64_t flags) {
   Book& book = member.book;
   std::optional<Fault> fault;
   Report mine{WEFT_OK, 0, span, flags, 0, {}};
-  const auto attempt = [&](auto&& step) {
-    try {
-      step();
-    } catch (const Fault& caught) {
-      note(mine, *(fault = caught));
-    } catch (const std::bad_alloc&) {
-      note(mine, *(fault = Fault{WEFT_E_OOM, "no memory is left"}));
-    }
+  const auto attempt = [&](const auto& step) {
+    fault = memory::fault_of(step);
+    if (!fault) return;
+    mine.code = fault->code;
+    std::string_view(fault->what()).copy(mine.reason, sizeof mine.reason - 1);
   };
   std::vector<Report> reports;
   attempt([&] { mine.serial = enter(member, span, flags); });
@@ -152,7 +145,7 @@ void set_alone(Member& member, const Span& span, uint64_t flags) {
     question.verb = Verb::kRelease;
     ask(member, question);
     withdraw(member.book, span.base, serial);
-    check(code);
+    demand(code, "have the other ranks reserve the range");
   }
   commit(member.book, span.base, serial);
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <string_view>
-#include <thread>
 
 #include "acl/acl.h"
 #include "weft/abi.h"
@@ -15,48 +14,13 @@ namespace {
 // Mappings and reservations begin at multiples of this.
 constexpr uint64_t kUnit = 2U << 20;
 
-constexpr const char* kTable = "shareable";  // shared with other plugins
-
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
-
-/// The newest text comes first; older ones are not about this.
-std::string acl_text(aclError error) {
-  const char* texts = aclGetRecentErrMsg();
-  const std::string_view all = texts == nullptr ? "no text" : texts;
-  return fmt::format("error {}, {}", error, all.substr(0, all.find('\n')));
-}
-
-void demand(aclError error, std::string_view what) {
-  if (error != ACL_SUCCESS) {
-    throw Fault{WEFT_E_RUNTIME, fmt::format("{}: {}", what, acl_text(error))};
-  }
-}
-
-/// What a plugin of this process remembers; another one may be about to.
-bool recall(const weft_host& host, uint64_t key, uint64_t* shareable) {
-  constexpr int kTries = 100;
-  for (int i = 0; i < kTries; ++i) {
-    if (host.recall(kTable, key, shareable) == WEFT_OK) return true;
-    std::this_thread::yield();
-  }
-  return false;
-}
-
-/// A program may free its handle and go on with the mapping, so either shows that it lives.
-bool lives(void* handle, uint64_t address) {
-  aclrtPhysicalMemProp prop{};
-  if (aclrtMemGetAllocationPropertiesFromHandle(handle, &prop) == ACL_SUCCESS) return true;
-  aclrtDrvMemHandle mapped = nullptr;
-  if (aclrtMemRetainAllocationHandle(pointer(address), &mapped) != ACL_SUCCESS) return false;
-  aclrtFreePhysical(mapped);
-  return mapped == handle;
-}
 
 }  // namespace
 
 Reservation::Reservation(uint64_t bytes, uint64_t flags) {
-  demand(aclrtReserveMemAddress(&base_, bytes, 0, nullptr, flags),
-         fmt::format("reserving {} bytes of addresses for the memory of another rank", bytes));
+  demand_acl(aclrtReserveMemAddress(&base_, bytes, 0, nullptr, flags),
+             fmt::format("reserving {} bytes of addresses for the memory of another rank", bytes));
 }
 
 Reservation::~Reservation() { aclrtReleaseMemAddress(base_); }
@@ -64,44 +28,18 @@ Reservation::~Reservation() { aclrtReleaseMemAddress(base_); }
 Import::Import(std::shared_ptr<Reservation> room, uint64_t offset, uint64_t bytes,
                uint64_t shareable, int32_t device)
     : room_(std::move(room)), address_(pointer(room_->base() + offset)), shareable_(shareable) {
-  demand(aclrtMemImportFromShareableHandle(shareable, device, &handle_),
-         "importing the memory of another rank");
+  demand_acl(aclrtMemImportFromShareableHandle(shareable, device, &handle_),
+             "importing the memory of another rank");
   if (const aclError error = aclrtMapMem(address_, bytes, 0, handle_, 0); error != ACL_SUCCESS) {
-    const std::string text = acl_text(error);
+    const Fault fault = memory::acl_fault(error, "mapping the memory of another rank");
     aclrtFreePhysical(handle_);
-    throw Fault{WEFT_E_RUNTIME, "mapping the memory of another rank: " + text};
+    throw Fault(fault);
   }
 }
 
 Import::~Import() {
   aclrtUnmapMem(address_);
   aclrtFreePhysical(handle_);
-}
-
-uint64_t Exports::share(const weft_host& host, void* handle, uint64_t address) {
-  // A number of a freed handle may come again, so what is remembered counts only if the runtime
-  // refuses. Peers need no process ids to prove themselves: the number is a secret of the group.
-  const auto key = reinterpret_cast<uint64_t>(handle);
-  uint64_t shareable = 0;
-  const aclError error = aclrtMemExportToShareableHandle(
-      handle, ACL_MEM_HANDLE_TYPE_NONE, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION, &shareable);
-  if (error != ACL_SUCCESS && recall(host, key, &shareable)) return shareable;
-  demand(error, fmt::format("exporting the physical memory of handle {}", handle));
-  if (known_.size() >= limit_) forget_dead(host);
-  known_[handle] = address;
-  if (const int32_t code = host.remember(kTable, key, shareable); code != WEFT_OK) {
-    throw Fault{code, "no memory to remember a shareable handle"};
-  }
-  return shareable;
-}
-
-void Exports::forget_dead(const weft_host& host) {
-  std::erase_if(known_, [&](const auto& entry) {
-    if (lives(entry.first, entry.second)) return false;
-    host.forget(kTable, reinterpret_cast<uint64_t>(entry.first));
-    return true;
-  });
-  limit_ = 2 * known_.size() + 64;
 }
 
 void check_hardware() {
@@ -138,9 +76,11 @@ void check_mapping(const Span& span, void* handle) {
   const aclError error = aclrtMemRetainAllocationHandle(pointer(span.base), &mapped);
   if (error == ACL_ERROR_RT_FEATURE_NOT_SUPPORT) return;  // old drivers cannot tell
   if (error != ACL_SUCCESS) {
-    throw Fault{WEFT_E_PARA, fmt::format("no mapping begins at {:#x}; activate memory after "
-                                         "aclrtMapMem, at the address given there ({})",
-                                         span.base, acl_text(error))};
+    throw memory::acl_fault(error,
+                            fmt::format("no mapping begins at {:#x}; activate memory after "
+                                        "aclrtMapMem, at the address given there",
+                                        span.base),
+                            WEFT_E_PARA);
   }
   aclrtFreePhysical(mapped);
   if (mapped != handle) {
@@ -149,8 +89,8 @@ void check_mapping(const Span& span, void* handle) {
                                          span.base, mapped, handle)};
   }
   size_t bytes = 0;
-  demand(aclrtMemGetAddressRange(pointer(span.base), nullptr, &bytes),
-         fmt::format("finding the mapping at {:#x}", span.base));
+  demand_acl(aclrtMemGetAddressRange(pointer(span.base), nullptr, &bytes),
+             fmt::format("finding the mapping at {:#x}", span.base));
   if (bytes != span.bytes) {
     throw Fault{WEFT_E_PARA, fmt::format("the mapping at {:#x} has {} bytes, not {}; activate the "
                                          "whole of it",
@@ -165,8 +105,8 @@ void grant(const Span& mapping, int32_t device) {
   uint64_t flags = 0;
   const aclError error = aclrtMemGetAccess(pointer(mapping.base), &wanted.location, &flags);
   if (error == ACL_SUCCESS && flags == ACL_RT_MEM_ACCESS_FLAGS_READWRITE) return;
-  demand(aclrtMemSetAccess(pointer(mapping.base), mapping.bytes, &wanted, 1),
-         fmt::format("giving device {} access to the mapping at {:#x}", device, mapping.base));
+  demand_acl(aclrtMemSetAccess(pointer(mapping.base), mapping.bytes, &wanted, 1),
+             fmt::format("giving device {} access to the mapping at {:#x}", device, mapping.base));
 }
 
 }  // namespace weft::zerocopy

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this plugin needs of the ACL runtime, with errors as exceptions: reservations, physical
-// memory that is shared between processes, and mappings of it.
+// What this plugin needs of the ACL runtime, with errors as exceptions: reservations, and mappings
+// of physical memory.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 
+#include "memory-common/fault.hpp"
 #include "span.hpp"
-#include "weft/host.h"
 
 namespace weft::zerocopy {
 
-/// A code for the caller and its reason; without a text, the reason was given to the core already.
-struct Fault {
-  int32_t code;
-  std::string text;
-};
+using memory::demand;
+using memory::demand_acl;
+using memory::Fault;
+using memory::guarded;
 
 /// Reserved addresses, released with the last mapping in them.
 class Reservation {
@@ -49,20 +46,6 @@ class Import {
   void* const address_;
   const uint64_t shareable_;
   void* handle_ = nullptr;
-};
-
-/// Shareable handles of this process's memory: the runtime exports a handle once only, so the core
-/// remembers them for all plugins. Keeps no memory alive.
-class Exports {
- public:
-  /// `address`: where the memory is mapped.
-  uint64_t share(const weft_host& host, void* handle, uint64_t address);
-
- private:
-  void forget_dead(const weft_host& host);
-
-  std::map<void*, uint64_t> known_;  // addresses by handle
-  size_t limit_ = 64;                // look for dead handles when there are more
 };
 
 /// WEFT_E_NOT_SUPPORT unless the hardware is of a kind that has zero copy: Ascend910_93*.

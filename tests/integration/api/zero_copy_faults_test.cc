@@ -84,7 +84,7 @@ TEST(ZeroCopyCodes, MemoryThatIsExportedElsewhereCannotBeShared) {
     uint64_t shareable = 0;
     ok(aclrtMemExportToShareableHandle(memory.handle(), ACL_MEM_HANDLE_TYPE_NONE, 0, &shareable));
     refused(HcclCommActivateCommMemory(comm, range.at(0), kUnit, 0, memory.handle(), 0),
-            HCCL_E_RUNTIME, {"exporting the physical memory"});
+            HCCL_E_RUNTIME, {"cannot be shared with other processes"});
     rank.sync();
     ok(aclrtUnmapMem(range.at(0)));
     ok(HcclCommDestroy(comm));

@@ -8,7 +8,7 @@
 
 #include "fault.hpp"
 
-namespace weft::symwin {
+namespace weft::memory {
 namespace {
 
 constexpr const char* kTable = "shareable";  // shared with other plugins
@@ -37,23 +37,23 @@ bool recall(const weft_host& host, uint64_t key, uint64_t* shareable) {
 
 }  // namespace
 
-uint64_t Exports::share(const weft_host& host, const Piece& piece) {
+uint64_t Exports::share(const weft_host& host, aclrtDrvMemHandle handle, uint64_t address) {
   const std::lock_guard lock(mutex_);
-  const auto key = reinterpret_cast<uint64_t>(piece.handle);
+  const auto key = reinterpret_cast<uint64_t>(handle);
   uint64_t shareable = 0;
   // A handle may be given to other memory later, so what is remembered counts only if the runtime
   // refuses. Not restricted to processes: the ranks have proved to each other who they are, and
   // only they are told.
   const aclError error =
-      aclrtMemExportToShareableHandleV2(piece.handle, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION,
+      aclrtMemExportToShareableHandleV2(handle, ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION,
                                         ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &shareable);
   if (error != ACL_SUCCESS && !recall(host, key, &shareable)) {
     throw acl_fault(error, fmt::format("the memory at {:#x} cannot be shared with other processes "
-                                       "(the program itself may do so only afterwards)",
-                                       piece.address));
+                                       "(a program must not export it itself)",
+                                       address));
   }
   if (addresses_.size() >= limit_) prune(host);
-  addresses_[piece.handle] = piece.address;
+  addresses_[handle] = address;
   demand(host.remember(kTable, key, shareable), "remember a shareable handle");
   return shareable;
 }
@@ -67,4 +67,4 @@ void Exports::prune(const weft_host& host) {
   limit_ = std::max<size_t>(64, 2 * addresses_.size());
 }
 
-}  // namespace weft::symwin
+}  // namespace weft::memory
