@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "ranks.hpp"
 
@@ -68,12 +69,14 @@ bool Net::wait(int seconds, const Condition& condition) {
   return true;
 }
 
-Group::Group(MemoryPlugin& plugin, Net& net, uint32_t rank, uint32_t ranks, int32_t device)
+Group::Group(MemoryPlugin& plugin, Net& net, uint32_t rank, uint32_t ranks, int32_t device,
+             uint64_t window_bytes)
     : plugin_(plugin), net_(net), processes_(ranks), peers_(ranks) {
   fill();
   table_.rank = rank;
   table_.ranks = ranks;
   table_.device = device;
+  table_.window_bytes = window_bytes;
   net_.lock();
   net_.processes_[rank] = static_cast<uint64_t>(getpid());
   ++net_.joined_;
@@ -85,18 +88,22 @@ Group::Group(MemoryPlugin& plugin, Net& net, uint32_t rank, uint32_t ranks, int3
   table_.processes = processes_.data();
   const int32_t code = plugin_.table->attach(plugin_.context, &table_, &member_);
   check(code == WEFT_OK, "attach: " + last_reason());
-  server_ = std::thread([this] { serve(); });
+  if (plugin_.table->answer != nullptr) server_ = std::thread([this] { serve(); });
 }
 
 Group::~Group() {
+  if (member_ != nullptr) detach();
+  EXPECT_EQ(misuses, 0);
+}
+
+void Group::detach() {
   net_.lock();
   stopping_ = true;
   net_.left_[table_.rank] = true;
   net_.changed();
   net_.unlock();
-  server_.join();
-  plugin_.table->detach(member_);
-  EXPECT_EQ(misuses, 0);
+  if (server_.joinable()) server_.join();
+  plugin_.table->detach(std::exchange(member_, nullptr));
 }
 
 void Group::fill() {
@@ -113,6 +120,7 @@ void Group::fill() {
       last_reason() = "an ordered fault of show_own";
       return WEFT_E_OOM;
     }
+    if (token + bytes > WEFT_TOKEN_LIMIT) ++group.misuses;
     return group.show(group.own_, address, bytes, token);
   };
   table_.hide_own = [](void* self, uint64_t address, uint64_t bytes) {
@@ -120,18 +128,14 @@ void Group::fill() {
   };
   table_.show_peer = [](void* self, uint32_t peer, uint64_t token, uint64_t bytes,
                         uint64_t address) -> int32_t {
-    Group& group = as_group(self);
-    if (group.peer_shows_until_fault > 0 && --group.peer_shows_until_fault == 0) {
-      last_reason() = "an ordered fault of show_peer";
-      return WEFT_E_OOM;
-    }
-    return group.show(group.peers_.at(peer), token, bytes, address);
+    return as_group(self).show_peer(peer, token, bytes, address);
   };
   table_.hide_peer = [](void* self, uint32_t peer, uint64_t token, uint64_t bytes) {
-    as_group(self).hide(as_group(self).peers_.at(peer), token, bytes);
+    as_group(self).hide_peer(peer, token, bytes);
   };
-  table_.own_in_use = [](void* self, uint64_t, uint64_t) -> int32_t {
-    return as_group(self).own_busy ? 1 : 0;
+  table_.own_in_use = [](void* self, uint64_t address, uint64_t bytes) -> int32_t {
+    const uint64_t used = as_group(self).used_;
+    return used >= address && used < address + bytes ? 1 : 0;
   };
   table_.peer_in_use = [](void* self, uint32_t) -> int32_t {
     if (!as_group(self).peers_busy) return 0;
@@ -141,6 +145,8 @@ void Group::fill() {
 }
 
 int32_t Group::all_gather(const void* mine, uint64_t length, weft_gathered each, void* arg) {
+  check(length <= sizeof net_.gathered_[0][0], "what is gathered is small");
+  ++gathers;
   net_.lock();
   const uint32_t round = net_.rounds_;
   net_.lengths_[round % 2][table_.rank] = length;
@@ -163,6 +169,10 @@ int32_t Group::all_gather(const void* mine, uint64_t length, weft_gathered each,
   if (!complete) {
     last_reason() = "some rank is missing";
     return WEFT_E_TIMEOUT;
+  }
+  if (gathers_until_fault > 0 && --gathers_until_fault == 0) {
+    last_reason() = "an ordered fault of all_gather";
+    return gather_fault;
   }
   for (uint32_t r = 0; r < table_.ranks; ++r) each(arg, r, parts[r].data(), parts[r].size());
   return WEFT_OK;
@@ -247,6 +257,25 @@ void Group::hide(Places& places, uint64_t from, uint64_t bytes) {
   }
 }
 
+int32_t Group::show_peer(uint32_t peer, uint64_t token, uint64_t bytes, uint64_t address) {
+  if (peer_shows_until_fault > 0 && --peer_shows_until_fault == 0) {
+    last_reason() = "an ordered fault of show_peer";
+    return WEFT_E_OOM;
+  }
+  if (peer == table_.rank) ++misuses;
+  return show(peers_.at(peer), token, bytes, address);
+}
+
+void Group::hide_peer(uint32_t peer, uint64_t token, uint64_t bytes) {
+  hide(peers_.at(peer), token, bytes);
+  if ((plugin_.table->families & WEFT_MEMORY_WINDOWS) == 0) return;
+  // One window has one token on all ranks, and its owner hides it before that of the peers.
+  const std::lock_guard lock(mutex_);
+  for (const auto& [begin, place] : own_) {
+    if (place.second == token) ++misuses;
+  }
+}
+
 std::optional<uint64_t> Group::find(const Places& places, uint64_t from, uint64_t bytes) const {
   const std::lock_guard lock(mutex_);
   std::optional<uint64_t> first;
@@ -285,6 +314,17 @@ std::string Group::explain(const void* address, uint64_t bytes) const {
   char text[200];
   plugin_.table->explain(member_, address, bytes, text, sizeof text);
   return text;
+}
+
+void expect(int32_t code, int32_t wanted, std::initializer_list<std::string> parts,
+            const std::source_location& where) {
+  check(
+      code == wanted,
+      "returned " + std::to_string(code) + ", not " + std::to_string(wanted) + ": " + last_reason(),
+      where);
+  for (const std::string& part : parts) {
+    check(contains(last_reason(), part), "no \"" + part + "\" in: " + last_reason(), where);
+  }
 }
 
 }  // namespace weft::test

@@ -11,13 +11,12 @@
 namespace weft::test {
 namespace {
 
-constexpr uint64_t kUnit = kPhysicalUnit;
-
 /// Runs three ranks, once as threads and once as processes.
-void run_both(const std::function<void(Rank&)>& body) {
+void run_both(const std::function<void(Rank&, Nets&)>& body) {
   for (const Layout layout : {Layout::kThreads, Layout::kProcesses}) {
     SCOPED_TRACE(layout_name(layout));
-    run_ranks(3, layout, body);
+    Nets nets;
+    run_ranks(3, layout, [&](Rank& self) { body(self, nets); });
   }
 }
 
@@ -31,7 +30,7 @@ void rank_1_fails(Rank& self, Comm& comm, void* address, uint64_t bytes, int32_t
   } else {
     expect(code, WEFT_E_INTERNAL, {"rank 1", why});
   }
-  check(window == nullptr && comm.own.empty() && comm.of_peer.empty(), "nothing is registered");
+  check(window == nullptr && comm.shows(0), "nothing is registered");
   self.sync();
 }
 
@@ -46,22 +45,20 @@ void check_usable(Rank& self, Comm& comm) {
 }
 
 TEST(SymwinFaults, WrongArgumentsAreRefusedWithoutAskingAnybody) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Mapped memory(kUnit);
     void* window = nullptr;
     expect(comm.enter(memory.data(), 0, &window), WEFT_E_PARA, {"size is 0"});
     expect(comm.enter(memory.data(), kUnit, &window, 0), WEFT_E_PARA, {"flag 0", "pass 1"});
     expect(comm.enter(memory.data(), kUnit, &window, 2), WEFT_E_PARA, {"flag 2"});
-    check(comm.exchanges == 0 && window == nullptr, "nobody is asked");
+    check(comm.group.gathers == 0 && window == nullptr, "nobody is asked");
   });
 }
 
 TEST(SymwinFaults, MemoryThatIsNotMappedIsRefusedOnAllRanks) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Mapped good(kUnit);
     const bool bad = self.rank() == 1;
     Reserved reserved(kUnit);
@@ -77,21 +74,20 @@ TEST(SymwinFaults, MemoryThatIsNotMappedIsRefusedOnAllRanks) {
     rank_1_fails(self, comm, good.data(), bad ? UINT64_MAX : 1, WEFT_E_PARA,
                  "beyond the end of all memory");
     ok(aclrtFree(allocated));
-    check(comm.exchanges == 5, "one exchange for each");
+    check(comm.group.gathers == 5, "one exchange for each");
     check_usable(self, comm);
   });
 }
 
 TEST(SymwinFaults, DifferentSizesAreRefusedOnAllRanks) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     {
       Mapped memory(self.rank() == 2 ? 2 * kUnit : kUnit);
       void* window = nullptr;
       expect(comm.enter(memory.data(), kUnit, &window), WEFT_E_INTERNAL,
              {"rank 0 has 2097152", "rank 2 has 4194304", "map the same size"});
-      check(comm.own.empty() && comm.of_peer.empty(), "nothing is shown");
+      check(comm.shows(0), "nothing is shown");
       self.sync();
     }
     check_usable(self, comm);
@@ -99,9 +95,8 @@ TEST(SymwinFaults, DifferentSizesAreRefusedOnAllRanks) {
 }
 
 TEST(SymwinFaults, DifferentOrdersAreRefusedOnAllRanks) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Mapped first(kUnit);
     Mapped second(kUnit);
     void* one = comm.open(first.data(), first.size());
@@ -115,27 +110,26 @@ TEST(SymwinFaults, DifferentOrdersAreRefusedOnAllRanks) {
            {"rank 0 has 2097152 as the offset", "rank 1 has 0", "same order"});
     self.sync();
     if (!odd) expect(comm.close(one), WEFT_OK);
-    check(window == nullptr && comm.own.empty() && comm.of_peer.empty(), "nothing is left");
+    check(window == nullptr && comm.shows(0), "nothing is left");
     check_usable(self, comm);
   });
 }
 
 TEST(SymwinFaults, SlotsMustFitTheDeviceAndItsUnit) {
-  Board board;
-  run_both([&](Rank& self) {
+  run_both([](Rank& self, Nets& nets) {
     Mapped memory(kUnit);
     void* window = nullptr;
-    Comm large(self, board, uint64_t{1} << 50);
+    Comm large(self, nets, uint64_t{1} << 50);
     expect(large.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"the device has"});
-    Comm none(self, board, 0);
+    Comm none(self, nets, 0);
     expect(none.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"0 bytes", "multiple of"});
-    Comm odd(self, board, kUnit + 4096);
+    Comm odd(self, nets, kUnit + 4096);
     expect(odd.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"multiple of 2097152"});
-    Comm different(self, board, (self.rank() + 1) * kUnit);
+    Comm different(self, nets, (self.rank() + 1) * kUnit);
     expect(different.enter(memory.data(), kUnit, &window), WEFT_E_INTERNAL,
            {"rank 0 has 2097152 bytes for windows", "rank 1 has 4194304",
             "hcclSymWinMaxMemSizePerRank"});
-    Comm small(self, board, kUnit);
+    Comm small(self, nets, kUnit);
     Mapped longer({kUnit, kUnit});
     expect(small.enter(longer.data(), longer.size(), &window), WEFT_E_MEMORY, {"no room"});
     expect(small.close(small.open(longer.data(), kUnit)), WEFT_OK);
@@ -144,13 +138,12 @@ TEST(SymwinFaults, SlotsMustFitTheDeviceAndItsUnit) {
 }
 
 TEST(SymwinFaults, SlotsAreAsLargeAsTheDeviceUnlessConfigured) {
-  Board board;
-  run_both([&](Rank& self) {
+  run_both([](Rank& self, Nets& nets) {
     size_t free = 0;
     size_t total = 0;
     ok(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total));
     Mapped memory(kUnit);
-    Comm comm(self, board, WEFT_NOT_CONFIGURED);
+    Comm comm(self, nets, WEFT_NOT_CONFIGURED);
     void* window = comm.open(memory.data(), memory.size());
     const auto slot = static_cast<uint64_t>(comm.peer(window, 1) - comm.peer(window, 0));
     check(slot == std::min<uint64_t>(total / kUnit * kUnit, uint64_t{16} << 30), "16 GiB, or less");
@@ -159,36 +152,29 @@ TEST(SymwinFaults, SlotsAreAsLargeAsTheDeviceUnlessConfigured) {
 }
 
 TEST(SymwinFaults, ARankThatCannotMapUndoesTheWindowOfAll) {
-  Board board;
-  run_both([&](Rank& self) {
-    { Mapped warm(kUnit); }
-    self.sync();
-    const size_t before = free_memory();
-    self.sync();
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    const size_t before = free_at_rest(self);
+    Comm comm(self, nets);
     Mapped memory(kUnit);
-    if (self.rank() == 1) comm.show_peer_code = WEFT_E_OOM;
+    if (self.rank() == 1) comm.group.peer_shows_until_fault = 1;
     void* window = nullptr;
     const int32_t code = comm.enter(memory.data(), kUnit, &window);
     expect(code, self.rank() == 1 ? WEFT_E_OOM : WEFT_E_INTERNAL);
-    if (self.rank() == 1) check(reason() == "no peers today", "the core's own reason is kept");
-    if (self.rank() != 1) check(contains(reason(), "rank 1 cannot"), reason());
-    check(comm.exchanges == 2 && comm.own.empty() && comm.of_peer.empty(), "undone");
+    if (self.rank() == 1) check(last_reason() == "an ordered fault of show_peer", "the core's own");
+    if (self.rank() != 1) check(contains(last_reason(), "rank 1 cannot"), last_reason());
+    check(comm.group.gathers == 2 && comm.shows(0), "undone");
     memory.free();
-    self.sync();
-    check(free_memory() == before, "no memory is held");
-    self.sync();
-    comm.show_peer_code = WEFT_OK;
+    check(free_at_rest(self) == before, "no memory is held");
     check_usable(self, comm);
   });
 }
 
 TEST(SymwinFaults, AFailedImportUndoesTheWindowOfAll) {
-  Board board;
+  Nets nets;
   run_ranks(3, Layout::kThreads, [&](Rank& self) {
-    Comm comm(self, board);
+    Comm comm(self, nets);
     // Memory of its own process cannot be imported.
-    if (self.rank() == 1) comm.processes[0] = ~comm.processes[1];
+    if (self.rank() == 1) comm.group.processes()[0] = ~comm.group.processes()[1];
     Mapped memory(kUnit);
     void* window = nullptr;
     const int32_t code = comm.enter(memory.data(), kUnit, &window);
@@ -197,23 +183,22 @@ TEST(SymwinFaults, AFailedImportUndoesTheWindowOfAll) {
     } else {
       expect(code, WEFT_E_INTERNAL, {"rank 1"});
     }
-    check(comm.own.empty() && comm.of_peer.empty(), "undone");
+    check(comm.shows(0), "undone");
     self.sync();
   });
 }
 
 TEST(SymwinFaults, WhatTheExchangeSaysIsPassedOn) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Mapped memory(kUnit);
     void* window = nullptr;
     for (const int32_t code : {WEFT_E_TIMEOUT, WEFT_E_REMOTE}) {
-      for (const uint32_t which : {1U, 2U}) {
-        comm.fail_exchange = comm.exchanges + which;
-        comm.exchange_code = code;
-        expect(comm.enter(memory.data(), kUnit, &window), code, {"the exchange failed"});
-        check(window == nullptr && comm.own.empty() && comm.of_peer.empty(), "undone");
+      for (const int which : {1, 2}) {
+        comm.group.gathers_until_fault = which;
+        comm.group.gather_fault = code;
+        expect(comm.enter(memory.data(), kUnit, &window), code, {"fault of all_gather"});
+        check(window == nullptr && comm.shows(0), "undone");
       }
     }
     check_usable(self, comm);
@@ -221,23 +206,20 @@ TEST(SymwinFaults, WhatTheExchangeSaysIsPassedOn) {
 }
 
 TEST(SymwinFaults, TheCoresRefusalOfTheOwnMemoryUndoesTheWindow) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Mapped memory(kUnit);
-    comm.show_own_code = WEFT_E_PARA;
+    comm.group.shows_until_fault = 1;
     void* window = nullptr;
-    expect(comm.enter(memory.data(), kUnit, &window), WEFT_E_PARA, {"not shown"});
+    expect(comm.enter(memory.data(), kUnit, &window), WEFT_E_OOM, {"fault of show_own"});
     expect(comm.find(memory.data(), 1).code, WEFT_E_NOT_FOUND);
-    comm.show_own_code = WEFT_OK;
     check_usable(self, comm);
   });
 }
 
 TEST(SymwinFaults, OtherMemoryBehindOrAroundAWindowIsRefused) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Reserved addresses(3 * kUnit);
     const Physical a(kUnit);
     const Physical b(kUnit);
@@ -259,9 +241,9 @@ TEST(SymwinFaults, OtherMemoryBehindOrAroundAWindowIsRefused) {
 }
 
 TEST(SymwinFaults, MemoryThatTheProgramHasExportedItselfIsRefused) {
-  Board board;
+  Nets nets;
   run_ranks(3, Layout::kProcesses, [&](Rank& self) {
-    Comm comm(self, board);
+    Comm comm(self, nets);
     Mapped memory(kUnit);
     uint64_t shareable = 0;
     if (self.rank() == 1) {
@@ -272,24 +254,23 @@ TEST(SymwinFaults, MemoryThatTheProgramHasExportedItselfIsRefused) {
 }
 
 TEST(SymwinFaults, WindowsInUseAreNotClosed) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Mapped memory(kUnit);
     void* window = comm.open(memory.data(), kUnit);
     const auto check_stays = [&] {
       expect(comm.close(window), WEFT_E_AGAIN, {"synchronise the streams", "try again"});
-      check(comm.own.size() == 1 && comm.find(memory.data(), 1).window == window, "unchanged");
+      check(comm.shows(1) && comm.find(memory.data(), 1).window == window, "unchanged");
     };
     for (const unsigned char* used : {memory.data(), memory.data() + kUnit - 1,
                                       comm.peer(window, 0), comm.peer(window, 2, kUnit - 1)}) {
-      comm.used_address = reinterpret_cast<uint64_t>(used);
+      comm.group.use(used);
       check_stays();
     }
-    comm.used_address = reinterpret_cast<uint64_t>(memory.data() + kUnit);
-    comm.peer_used = true;
+    comm.group.use(memory.data() + kUnit);
+    comm.group.peers_busy = true;
     check_stays();
-    comm.peer_used = false;
+    comm.group.peers_busy = false;
     expect(comm.close(window), WEFT_OK);
     expect(comm.close(window), WEFT_E_NOT_FOUND, {"is no window"});
     expect(comm.close(memory.data()), WEFT_E_NOT_FOUND);
@@ -301,23 +282,22 @@ TEST(SymwinFaults, WindowsInUseAreNotClosed) {
 }
 
 TEST(SymwinFaults, ExplanationsNameTheNearestWindow) {
-  Board board;
-  run_both([&](Rank& self) {
-    Comm comm(self, board);
+  run_both([](Rank& self, Nets& nets) {
+    Comm comm(self, nets);
     Mapped memory(kUnit);
     Mapped other(kUnit);
     const std::string outside = "outside every window of this communicator";
-    check(comm.explain(memory.data(), 8) == outside, "no window yet");
+    check(comm.group.explain(memory.data(), 8) == outside, "no window yet");
     void* window = comm.open(memory.data(), kUnit);
-    check(comm.explain(other.data(), 8) == outside, comm.explain(other.data(), 8));
-    const std::string partly = comm.explain(memory.data() + kUnit - 1, 2);
+    check(comm.group.explain(other.data(), 8) == outside, comm.group.explain(other.data(), 8));
+    const std::string partly = comm.group.explain(memory.data() + kUnit - 1, 2);
     check(contains(partly, "partly outside the window at 0x") &&
               contains(partly, " of 2097152 bytes"),
           partly);
     char text[8];
     symwin().explain(nullptr, nullptr, 0, text, 0);  // no room, nothing to write
     expect(comm.close(window), WEFT_OK);
-    check(comm.explain(memory.data(), 8) == outside, "no window any more");
+    check(comm.group.explain(memory.data(), 8) == outside, "no window any more");
     self.sync();
   });
 }

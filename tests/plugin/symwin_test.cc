@@ -9,8 +9,6 @@
 namespace weft::test {
 namespace {
 
-constexpr uint64_t kUnit = kPhysicalUnit;
-
 struct Case {
   uint32_t ranks;
   Layout layout;
@@ -21,7 +19,7 @@ class Symwin : public testing::TestWithParam<Case> {
   void run(const std::function<void(Rank&)>& body) {
     run_ranks(GetParam().ranks, GetParam().layout, body);
   }
-  Board board_;
+  Nets nets_;
 };
 
 INSTANTIATE_TEST_SUITE_P(, Symwin,
@@ -34,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(, Symwin,
 
 TEST_P(Symwin, WindowsReachTheMemoryOfEveryRank) {
   run([&](Rank& self) {
-    Comm comm(self, board_);
+    Comm comm(self, nets_);
     Mapped memory(2 * kUnit);
     fill(memory.data(), memory.size(), self.rank());
     void* window = comm.open(memory.data(), memory.size());
@@ -60,7 +58,7 @@ TEST_P(Symwin, WindowsReachTheMemoryOfEveryRank) {
 TEST_P(Symwin, WindowsAreShownAtOneOffsetOfEverySlot) {
   run([&](Rank& self) {
     constexpr uint64_t kSlot = 64 * kUnit;
-    Comm comm(self, board_, kSlot);
+    Comm comm(self, nets_, kSlot);
     Mapped first(kUnit);
     Mapped second({2 * kUnit, kUnit});
     void* one = comm.open(first.data(), 1);
@@ -73,24 +71,23 @@ TEST_P(Symwin, WindowsAreShownAtOneOffsetOfEverySlot) {
       check(at(one, rank) == heap + rank * kSlot, "the first window begins its slots");
       check(at(two, rank) == heap + rank * kSlot + 2 * kUnit, "the second follows it");
       if (rank == self.rank()) continue;
-      check(comm.of_peer.at({rank, 0}) == Comm::Shown{kUnit, heap + rank * kSlot}, "peer shown");
-      check(comm.of_peer.at({rank, kUnit}) == Comm::Shown{3 * kUnit, heap + rank * kSlot + kUnit},
-            "all pieces of the peer shown");
+      check(comm.group.peer(rank, nullptr, 4 * kUnit) == heap + rank * kSlot, "peer shown");
+      check(!comm.group.peer(rank, nullptr, 4 * kUnit + 1), "and no more");
     }
-    check(comm.of_peer.size() == 2 * (self.ranks() - 1), "and no more");
-    check(comm.own.at(reinterpret_cast<uint64_t>(first.data())) == Comm::Shown{kUnit, 0}, "own");
-    check(comm.own.at(reinterpret_cast<uint64_t>(second.data())) == Comm::Shown{3 * kUnit, kUnit},
-          "all own pieces");
+    check(comm.group.own(first.data(), kUnit) == 0, "own");
+    check(comm.group.own(second.data(), 3 * kUnit) == kUnit, "all own pieces");
+    check(comm.shows(2), "each at once");
     expect(comm.close(one), WEFT_OK);
-    check(comm.own.size() == 1 && comm.of_peer.size() == self.ranks() - 1, "one is hidden");
+    check(comm.shows(1), "one is hidden");
+    check(comm.group.own(second.data(), 3 * kUnit) == kUnit, "it is the first");
     expect(comm.close(two), WEFT_OK);
-    check(comm.own.empty() && comm.of_peer.empty(), "both are");
+    check(comm.shows(0), "both are");
   });
 }
 
 TEST_P(Symwin, PiecesMayBeDifferentOnEveryRank) {
   run([&](Rank& self) {
-    Comm comm(self, board_);
+    Comm comm(self, nets_);
     const bool even = self.rank() % 2 == 0;
     Mapped memory(even ? std::vector<size_t>{2 * kUnit, 4 * kUnit}
                        : std::vector<size_t>{kUnit, kUnit, 3 * kUnit, kUnit});
@@ -105,7 +102,7 @@ TEST_P(Symwin, PiecesMayBeDifferentOnEveryRank) {
 
 TEST_P(Symwin, OffsetsCountFromTheRegisteredAddressOfEachRank) {
   run([&](Rank& self) {
-    Comm comm(self, board_);
+    Comm comm(self, nets_);
     Mapped memory(kUnit);
     fill(memory.data(), memory.size(), self.rank());
     const uint64_t start = 100 + 13 * self.rank();
@@ -123,7 +120,7 @@ TEST_P(Symwin, OffsetsCountFromTheRegisteredAddressOfEachRank) {
 
 TEST_P(Symwin, FindGivesTheWindowOfTheLowestAddress) {
   run([&](Rank& self) {
-    Comm comm(self, board_);
+    Comm comm(self, nets_);
     Mapped memory(kUnit);
     Mapped other(kUnit);
     unsigned char* data = memory.data();
@@ -152,7 +149,7 @@ TEST_P(Symwin, FindGivesTheWindowOfTheLowestAddress) {
 
 TEST_P(Symwin, MemoryMayBeRegisteredAgainAndIsShownOnce) {
   run([&](Rank& self) {
-    Comm comm(self, board_);
+    Comm comm(self, nets_);
     Mapped memory({kUnit, kUnit});
     void* first = comm.open(memory.data(), memory.size());
     void* again = comm.open(memory.data(), memory.size());
@@ -160,22 +157,22 @@ TEST_P(Symwin, MemoryMayBeRegisteredAgainAndIsShownOnce) {
     check(first != again && again != part, "handles differ");
     check(comm.peer(first, 0) == comm.peer(again, 0), "the place does not");
     check(comm.peer(part, 1) == comm.peer(first, 1, kUnit + 5), "nor does that of a part");
-    check(comm.own.size() == 1 && comm.of_peer.size() == self.ranks() - 1, "shown once");
-    comm.peer_used = true;
+    check(comm.shows(1), "shown once");
+    comm.group.peers_busy = true;
     expect(comm.close(first), WEFT_OK);  // others still cover the memory: calls may go on
     expect(comm.close(again), WEFT_OK);
-    check(comm.own.size() == 1, "still shown");
+    check(comm.shows(1), "still shown");
     expect(comm.close(part), WEFT_E_AGAIN);
-    comm.peer_used = false;
+    comm.group.peers_busy = false;
     expect(comm.close(part), WEFT_OK);
-    check(comm.own.empty(), "hidden with the last window");
+    check(comm.shows(0), "hidden with the last window");
     self.sync();
   });
 }
 
 TEST_P(Symwin, SpaceThatIsGivenBackIsUsedAgain) {
   run([&](Rank& self) {
-    Comm comm(self, board_, 8 * kUnit);
+    Comm comm(self, nets_, 8 * kUnit);
     std::vector<std::unique_ptr<Mapped>> memories;
     std::vector<void*> windows;
     const auto add = [&](uint64_t units) {
@@ -200,29 +197,21 @@ TEST_P(Symwin, SpaceThatIsGivenBackIsUsedAgain) {
 
 TEST_P(Symwin, NothingIsLeftOfAClosedWindow) {
   run([&](Rank& self) {
-    { Mapped warm(kUnit); }
-    self.sync();
-    const size_t before = free_memory();
-    self.sync();
-    Comm comm(self, board_);
+    const size_t before = free_at_rest(self);
+    Comm comm(self, nets_);
     Mapped memory({kUnit, kUnit});
     void* window = comm.open(memory.data(), memory.size());
     expect(comm.close(window), WEFT_OK);
     self.sync();
     memory.free();
-    self.sync();
-    check(free_memory() == before, "the physical memory is free");
-    self.sync();
+    check(free_at_rest(self) == before, "the physical memory is free");
   });
 }
 
 TEST_P(Symwin, DetachingClosesAllWindows) {
   run([&](Rank& self) {
-    { Mapped warm(kUnit); }
-    self.sync();
-    const size_t before = free_memory();
-    self.sync();
-    Comm comm(self, board_);
+    const size_t before = free_at_rest(self);
+    Comm comm(self, nets_);
     Mapped first(kUnit);
     Mapped second(kUnit);
     void* one = comm.open(first.data(), first.size());
@@ -232,9 +221,7 @@ TEST_P(Symwin, DetachingClosesAllWindows) {
     expect(comm.close(one), WEFT_E_NOT_FOUND);
     first.free();
     second.free();
-    self.sync();
-    check(free_memory() == before, "the physical memory is free");
-    self.sync();
+    check(free_at_rest(self) == before, "the physical memory is free");
   });
 }
 
@@ -243,8 +230,8 @@ TEST_P(Symwin, TwoCommunicatorsShareMemoryAndEndInAnyOrder) {
     Mapped memory(kUnit);
     fill(memory.data(), memory.size(), self.rank());
     for (const bool older_first : {true, false}) {
-      auto older = std::make_unique<Comm>(self, board_);
-      auto newer = std::make_unique<Comm>(self, board_);
+      auto older = std::make_unique<Comm>(self, nets_);
+      auto newer = std::make_unique<Comm>(self, nets_);
       void* one = older->open(memory.data(), memory.size());
       void* two = newer->open(memory.data(), memory.size());
       const uint32_t right = (self.rank() + 1) % self.ranks();
@@ -260,7 +247,7 @@ TEST_P(Symwin, TwoCommunicatorsShareMemoryAndEndInAnyOrder) {
 
 TEST_P(Symwin, MemoryMayBeRegisteredAgainAfterItsHandleWasFreed) {
   run([&](Rank& self) {
-    Comm comm(self, board_);
+    Comm comm(self, nets_);
     Reserved addresses(kUnit);
     Physical physical(kUnit);
     physical.map(addresses.base());
@@ -281,7 +268,7 @@ TEST_P(Symwin, MemoryMayBeRegisteredAgainAfterItsHandleWasFreed) {
 
 TEST_P(Symwin, WindowsOutliveTheProgramsMapping) {
   run([&](Rank& self) {
-    Comm comm(self, board_);
+    Comm comm(self, nets_);
     Mapped memory(kUnit);
     fill(memory.data(), memory.size(), self.rank());
     void* window = comm.open(memory.data(), memory.size());
@@ -296,7 +283,7 @@ TEST_P(Symwin, WindowsOutliveTheProgramsMapping) {
 
 TEST_P(Symwin, ManyCyclesLeaveNothingBehind) {
   run([&](Rank& self) {
-    Comm comm(self, board_, 4 * kUnit);
+    Comm comm(self, nets_, 4 * kUnit);
     Mapped kept(kUnit);
     const auto cycle = [&] {
       Mapped fresh(kUnit);
@@ -320,16 +307,16 @@ TEST_P(Symwin, ManyCyclesLeaveNothingBehind) {
 }
 
 TEST(SymwinAlone, ASingleRankHasWindowsOfItsOwn) {
-  Board board;
+  Nets nets;
   run_alone([&](Rank& self) {
-    Comm comm(self, board);
+    Comm comm(self, nets);
     Mapped memory(kUnit);
     void* window = comm.open(memory.data() + 8, 100);
     check(comm.peer(window, 0, 99) == memory.data() + 107, "its own address");
     expect(comm.peer_code(window, 0, 100), WEFT_E_PARA);
     expect(comm.peer_code(window, 1, 0), WEFT_E_PARA);
     expect(comm.find(memory.data() + 8, 1).code, WEFT_E_NOT_FOUND);
-    check(comm.exchanges == 0 && comm.own.empty(), "nobody is told");
+    check(comm.group.gathers == 0 && comm.shows(0), "nobody is told");
     void* none = nullptr;
     expect(comm.enter(memory.data(), 0, &none), WEFT_E_PARA);
     expect(comm.enter(memory.data(), 8, &none, 0), WEFT_E_PARA);

@@ -17,12 +17,12 @@ TEST_P(ZeroCopyGroups, KeepsBlocksThatACallUses) {
     good(here.set(*group, room.base(), kUnit));
     Grown block(room.base());
     good(here.activate(*group, block.address, block.memory));
-    group->own_busy = true;
+    group->use(block.address);
     here.rank.sync();
     bad(here.deactivate(*group, block.address), WEFT_E_AGAIN, "synchronise");
     check(group->own(block.address, kUnit).has_value(), "nothing changed");
     here.rank.sync();
-    group->own_busy = false;
+    group->use(nullptr);
     here.rank.sync();
     good(here.deactivate(*group, block.address));
     block.shrink();
@@ -101,11 +101,11 @@ TEST_P(ZeroCopyGroups, ShowsARangeToAllCommunicatorsOfTheSameProcesses) {
     here.rank.sync();
     good(here.set(*late, other.base(), kUnit));
     here.rank.sync();
-    early->own_busy = true;
+    early->use(block.address);
     here.rank.sync();
     bad(here.deactivate(*late, block.address), WEFT_E_AGAIN, "synchronise");
     here.rank.sync();
-    early->own_busy = false;
+    early->use(nullptr);
     here.rank.sync();
     good(here.deactivate(*late, block.address));
     good(here.unset(*late, room.base()));
@@ -188,7 +188,7 @@ TEST_P(ZeroCopyGroups, ImportsStayWhileAnotherCommunicatorNeedsThem) {
     const Reserved room(kUnit);
     good(here.set(*first, room.base(), kUnit));
     Grown block(room.base());
-    memset(block.address, sample(me, 0), kUnit);
+    memset(block.address, pattern(me, 0), kUnit);
     good(here.activate(*first, block.address, block.memory));
     const auto all = tell(here, room.base());
     if (me >= 2) first.reset();  // in one process, or in both of a pair
@@ -196,7 +196,7 @@ TEST_P(ZeroCopyGroups, ImportsStayWhileAnotherCommunicatorNeedsThem) {
     if (me >= 2) {
       const auto there = second->peer(0, all[0], kUnit);
       check(there.has_value(), "still shown");
-      check(*reinterpret_cast<unsigned char*>(*there) == sample(0, 0), "and mapped");
+      check(*reinterpret_cast<unsigned char*>(*there) == pattern(0, 0), "and mapped");
     }
     here.rank.sync();
     if (me < 2) good(here.deactivate(*first, block.address));

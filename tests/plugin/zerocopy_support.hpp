@@ -51,13 +51,12 @@ struct Here {
 
 inline void good(int32_t code,
                  const std::source_location& where = std::source_location::current()) {
-  check(code == WEFT_OK, "code " + std::to_string(code) + ": " + last_reason(), where);
+  expect(code, WEFT_OK, {}, where);
 }
 
 inline void bad(int32_t code, int32_t wanted, const std::string& part,
                 const std::source_location& where = std::source_location::current()) {
-  check(code == wanted && contains(last_reason(), part),
-        "code " + std::to_string(code) + ": " + last_reason(), where);
+  expect(code, wanted, {part}, where);
 }
 
 /// Physical memory mapped at an address, as a program grows its own.
@@ -115,9 +114,5 @@ class ZeroCopy : public testing::TestWithParam<Layout> {
   Net* nets_;
   Net* told_;
 };
-
-inline unsigned char sample(uint32_t rank, size_t i) {
-  return static_cast<unsigned char>(rank * 67 + i * 13 + i / 251);
-}
 
 }  // namespace weft::test

@@ -17,7 +17,7 @@ TEST_P(ZeroCopy, GrowsByBlocksThatAllPeersMap) {
     std::vector<Grown> blocks;
     for (size_t i = 0; i < 3; ++i) {
       Grown& block = blocks.emplace_back(room.base() + i * kUnit);
-      memset(block.address, sample(me, i), kUnit);
+      memset(block.address, pattern(me, i), kUnit);
       good(here.activate(*group, block.address, block.memory));
     }
     check(group->own(room.base(), 3 * kUnit) == reinterpret_cast<uint64_t>(room.base()), "own");
@@ -28,7 +28,7 @@ TEST_P(ZeroCopy, GrowsByBlocksThatAllPeersMap) {
       check(there.has_value(), "a peer's blocks adjoin here, too");
       const auto* bytes = reinterpret_cast<unsigned char*>(*there) - 7;
       for (size_t i = 0; i < 3; ++i) {
-        check(bytes[i * kUnit + 7] == sample(r, i), "a peer's bytes");
+        check(bytes[i * kUnit + 7] == pattern(r, i), "a peer's bytes");
       }
       check(!group->peer(r, all[r], 4 * kUnit), "no more than was activated");
     }
