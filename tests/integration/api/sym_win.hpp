@@ -3,13 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "hccl/hccl_comm.h"
 #include "hccl/hccl_sym_win.h"
-#include "ranks.hpp"
-#include "vmm.hpp"
-#include "weft/comm.h"
+#include "own_memory.hpp"
 
 namespace weft::test {
 
@@ -40,21 +36,6 @@ inline unsigned char* peer_pointer(HcclCommSymWindow window, uint32_t rank, size
 inline void barrier(HcclComm comm, const Stream& stream) {
   ok(HcclBarrier(comm, stream));
   stream.synchronize();
-}
-
-/// That the last call took its buffers this way.
-inline void check_way(HcclComm comm, uint32_t way,
-                      const std::source_location& where = std::source_location::current()) {
-  weft_call_info info{};
-  info.head = WEFT_HEAD(weft_call_info);
-  ok(weft_comm_last_call(comm, &info), where);
-  const auto check_one = [&](uint32_t taken, const char* why) {
-    if (taken == WEFT_WAY_NONE || taken == way) return;
-    throw Failure(std::string("went by ") + weft_way_name(taken) + ": " + why, where);
-  };
-  check_one(info.in_way, info.in_why);
-  check_one(info.out_way, info.out_why);
-  check(info.in_way == way || info.out_way == way, "no buffer took the way", where);
 }
 
 /// The value of element `i` that a rank sends.

@@ -7,13 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "policy_file.hpp"
 #include "sym_win.hpp"
 
 namespace weft::test {
 namespace {
 
-constexpr uint64_t kUnit = kPhysicalUnit;
 constexpr uint64_t kGb = uint64_t{1} << 30;
 
 class SymWinFaults : public testing::TestWithParam<Layout> {
@@ -149,24 +147,18 @@ TEST(SymWinFork, AForkedChildHasNoWindows) {
 }
 
 TEST_P(SymWinFaults, ARankThatNeverComesIsNamedAfterTheTimeout) {
-  const PolicyFile policy(policy_text({}, "[control]\nconnect_timeout = \"3s\"\n"));
-  GroupOptions options;
-  options.environment = policy.environment();
-  run_ranks(
-      3, GetParam(),
-      [](Rank& rank) {
-        HcclComm comm = rank.join();
-        Mapped memory(kUnit);
-        HcclCommSymWindow none = nullptr;
-        if (rank.rank() != 2) {
-          refused(HcclCommSymWinRegister(comm, memory.data(), kUnit, &none, 1), HCCL_E_TIMEOUT,
-                  {"HcclCommSymWinRegister", "rank 2"});
-          check(none == nullptr, "no window");
-        }
-        rank.sync();
-        ok(HcclCommDestroy(comm));
-      },
-      options);
+  run_impatient(GetParam(), [](Rank& rank) {
+    HcclComm comm = rank.join();
+    Mapped memory(kUnit);
+    HcclCommSymWindow none = nullptr;
+    if (rank.rank() != 2) {
+      refused(HcclCommSymWinRegister(comm, memory.data(), kUnit, &none, 1), HCCL_E_TIMEOUT,
+              {"HcclCommSymWinRegister", "rank 2"});
+      check(none == nullptr, "no window");
+    }
+    rank.sync();
+    ok(HcclCommDestroy(comm));
+  });
 }
 
 TEST(SymWinKilled, ARankThatIsKilledIsNamed) {
@@ -235,19 +227,14 @@ TEST(SymWinAlone, ASingleRankHasWindows) {
 }
 
 TEST(SymWinAlone, OtherChipsHaveNoWindows) {
-  GroupOptions options;
-  options.environment = {{"WEFT_SOC_NAME", "Ascend910B1"}};
-  run_ranks(
-      2, Layout::kProcesses,
-      [](Rank& rank) {
-        HcclComm comm = rank.join();
-        Mapped memory(kUnit);
-        HcclCommSymWindow none = nullptr;
-        refused(HcclCommSymWinRegister(comm, memory.data(), kUnit, &none, 1), HCCL_E_NOT_SUPPORT,
-                {"Ascend910B1"});
-        ok(HcclCommDestroy(comm));
-      },
-      options);
+  run_on_other_chip([](Rank& rank) {
+    HcclComm comm = rank.join();
+    Mapped memory(kUnit);
+    HcclCommSymWindow none = nullptr;
+    refused(HcclCommSymWinRegister(comm, memory.data(), kUnit, &none, 1), HCCL_E_NOT_SUPPORT,
+            {"Ascend910B1"});
+    ok(HcclCommDestroy(comm));
+  });
 }
 
 }  // namespace

@@ -13,13 +13,6 @@
 namespace weft::test {
 namespace {
 
-constexpr uint64_t kUnit = kPhysicalUnit;
-
-struct Shape {
-  uint32_t ranks;
-  Layout layout;
-};
-
 class SymWin : public testing::TestWithParam<Shape> {
  protected:
   static void run(const std::function<void(Rank&)>& body) {
@@ -31,9 +24,7 @@ INSTANTIATE_TEST_SUITE_P(, SymWin,
                          testing::Values(Shape{2, Layout::kProcesses}, Shape{3, Layout::kThreads},
                                          Shape{3, Layout::kProcesses}, Shape{4, Layout::kPairs},
                                          Shape{8, Layout::kThreads}),
-                         [](const testing::TestParamInfo<Shape>& one) {
-                           return std::to_string(one.param.ranks) + layout_name(one.param.layout);
-                         });
+                         shape_name);
 
 TEST_P(SymWin, MemoryAllocatedInOneCallCanBeRegistered) {
   run([](Rank& rank) {
@@ -95,7 +86,7 @@ TEST_P(SymWin, TheDocumentedSequenceWorks) {
     for (uint64_t i = 0; i < kCount; ++i) send[i] = element(rank.rank(), i);
     ok(HcclAllGather(send, received, kCount, HCCL_DATA_TYPE_INT32, comm, stream));
     stream.synchronize();
-    check_way(comm, WEFT_WAY_WINDOW);
+    went_by(comm, WEFT_WAY_WINDOW);
     for (uint32_t r = 0; r < rank.ranks(); ++r) {
       for (uint64_t i = 0; i < kCount; ++i) {
         check(received[r * kCount + i] == element(r, i), "an element of the result");
@@ -252,7 +243,7 @@ TEST_P(SymWin, OperatorsGiveTheSameBitsAsWithDeviceMemory) {
           std::memset(buffers[1], 0x5A, room);
           ok(call(buffers[0], buffers[1], comm, stream));
           stream.synchronize();
-          check_way(comm, buffers == mine ? WEFT_WAY_WINDOW : WEFT_WAY_HEAP);
+          went_by(comm, buffers == mine ? WEFT_WAY_WINDOW : WEFT_WAY_HEAP);
         }
         check(std::memcmp(mine[0], device[0], count * n * sizeof(float)) == 0, "the inputs' bits");
         check(std::memcmp(mine[1], device[1], room) == 0, "the results' bits");
@@ -282,9 +273,7 @@ TEST_P(SymWin, BuffersMayLieInTwoWindowsOrOutside) {
                        comm, stream));
       stream.synchronize();
       check(std::memcmp(out.data() + 128, &sum, sizeof sum) == 0, "the sum");
-      weft_call_info info{};
-      info.head = WEFT_HEAD(weft_call_info);
-      ok(weft_comm_last_call(comm, &info));
+      const weft_call_info info = call_info(comm);
       check(info.in_way == WEFT_WAY_WINDOW, "the input is in a window");
       check((info.out_way == WEFT_WAY_WINDOW) == (way == WEFT_WAY_WINDOW), "the output's way");
       const bool told = contains(info.out_why, "outside every window of this communicator");
@@ -307,7 +296,7 @@ TEST_P(SymWin, MemoryRegisteredAgainStaysUntilTheLastWindow) {
     const auto call = [&](uint32_t way) {
       ok(HcclAllReduce(values, values, 100, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
       stream.synchronize();
-      if (way == WEFT_WAY_WINDOW) check_way(comm, way);
+      if (way == WEFT_WAY_WINDOW) went_by(comm, way);
     };
     HcclCommSymWindow all = open_window(comm, memory);
     HcclCommSymWindow part = open_window(comm, values + 5, 8);
@@ -333,7 +322,7 @@ TEST_P(SymWin, CommunicatorsOverOneBufferEndInAnyOrder) {
       ok(HcclAllReduce(values, values + 128, 100, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm,
                        stream));
       stream.synchronize();
-      check_way(comm, WEFT_WAY_WINDOW);
+      went_by(comm, WEFT_WAY_WINDOW);
       check(values[227] == static_cast<int32_t>(rank.ranks()), "the sum");
     };
     for (const bool older_first : {true, false}) {
@@ -418,7 +407,7 @@ TEST(SymWinMany, SixtyFourThreadsShareWindows) {
     values[0] = element(rank.rank(), 0);
     ok(HcclAllGather(values, values + 64, 1, HCCL_DATA_TYPE_INT32, comm, stream));
     stream.synchronize();
-    check_way(comm, WEFT_WAY_WINDOW);
+    went_by(comm, WEFT_WAY_WINDOW);
     for (uint32_t r = 0; r < 64; ++r) {
       check(values[64 + r] == element(r, 0), "gathered");
       int32_t direct = 0;

@@ -4,19 +4,15 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "hccl/hccl_comm.h"
-#include "ranks.hpp"
-#include "vmm.hpp"
-#include "weft/comm.h"
+#include "own_memory.hpp"
 
 namespace weft::test {
 
 /// A block of a range: mapped and active from its begin on.
 class Block {
  public:
-  Block(HcclComm comm, unsigned char* address, size_t bytes = kPhysicalUnit)
+  Block(HcclComm comm, unsigned char* address, size_t bytes = kUnit)
       : memory_(bytes), address_(address) {
     memory_.map(address);
     ok(HcclCommActivateCommMemory(comm, address, bytes, 0, memory_.handle(), 0));
@@ -44,7 +40,7 @@ class RangeOf {
   RangeOf(HcclComm comm, size_t bytes) : room_(bytes) {
     ok(HcclCommSetMemoryRange(comm, room_.base(), bytes, 0, 1));
   }
-  unsigned char* at(size_t units) const { return room_.base() + units * kPhysicalUnit; }
+  unsigned char* at(size_t units) const { return room_.base() + units * kUnit; }
   void close(HcclComm comm) {
     ok(HcclCommUnsetMemoryRange(comm, room_.base()));
     room_.release();
@@ -53,25 +49,6 @@ class RangeOf {
  private:
   Reserved room_;
 };
-
-inline weft_call_info call_info(HcclComm comm) {
-  weft_call_info info{};
-  info.head = WEFT_HEAD(weft_call_info);
-  ok(weft_comm_last_call(comm, &info));
-  return info;
-}
-
-/// That the buffers of the last call went this way, those that it had.
-inline void went_by(HcclComm comm, uint32_t way,
-                    const std::source_location& where = std::source_location::current()) {
-  const weft_call_info info = call_info(comm);
-  const bool good = (info.in_way == way || info.in_way == WEFT_WAY_NONE) &&
-                    (info.out_way == way || info.out_way == WEFT_WAY_NONE);
-  check(good,
-        std::string("in: ") + weft_way_name(info.in_way) + " " + info.in_why +
-            ", out: " + weft_way_name(info.out_way) + " " + info.out_why,
-        where);
-}
 
 /// Sums one int32 of each rank, in place; the result must be right.
 inline void sum_at(HcclComm comm, void* place, uint32_t rank, uint32_t ranks, const Stream& stream,

@@ -4,13 +4,10 @@
 
 #include <deque>
 
-#include "policy_file.hpp"
 #include "zero_copy.hpp"
 
 namespace weft::test {
 namespace {
-
-constexpr size_t kUnit = kPhysicalUnit;
 
 TEST(ZeroCopyCodes, NullPointersAreRefused) {
   run_ranks(2, Layout::kProcesses, [](Rank& rank) {
@@ -104,19 +101,14 @@ TEST(ZeroCopyCodes, ASingleRankDoesNothingAndSucceeds) {
 }
 
 TEST(ZeroCopyCodes, OtherDevicesHaveNoRanges) {
-  GroupOptions options;
-  options.environment = {{"WEFT_SOC_NAME", "Ascend910B1"}};
-  run_ranks(
-      2, Layout::kProcesses,
-      [](Rank& rank) {
-        HcclComm comm = rank.join();
-        const Reserved room(kUnit);
-        refused(HcclCommSetMemoryRange(comm, room.base(), kUnit, 0, 0), HCCL_E_NOT_SUPPORT,
-                {"Ascend910B1"});
-        refused(HcclCommUnsetMemoryRange(comm, room.base()), HCCL_E_NOT_SUPPORT, {"Ascend910B1"});
-        ok(HcclCommDestroy(comm));
-      },
-      options);
+  run_on_other_chip([](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Reserved room(kUnit);
+    refused(HcclCommSetMemoryRange(comm, room.base(), kUnit, 0, 0), HCCL_E_NOT_SUPPORT,
+            {"Ascend910B1"});
+    refused(HcclCommUnsetMemoryRange(comm, room.base()), HCCL_E_NOT_SUPPORT, {"Ascend910B1"});
+    ok(HcclCommDestroy(comm));
+  });
 }
 
 TEST(ZeroCopyFaults, FirstSetNamesTheRankThatFails) {
@@ -141,22 +133,15 @@ TEST(ZeroCopyFaults, FirstSetNamesTheRankThatFails) {
 }
 
 TEST(ZeroCopyFaults, FirstSetEndsWhereARankDoesNotCome) {
-  const PolicyFile policy(policy_text({}, "[control]\nconnect_timeout = \"3s\"\n"));
-  GroupOptions options;
-  options.environment = policy.environment();
-  run_ranks(
-      3, Layout::kProcesses,
-      [](Rank& rank) {
-        HcclComm comm = rank.join();
-        const Reserved room(kUnit);
-        if (rank.rank() != 1) {
-          refused(HcclCommSetMemoryRange(comm, room.base(), kUnit, 0, 0), HCCL_E_TIMEOUT,
-                  {"rank 1"});
-        }
-        rank.sync();
-        ok(HcclCommDestroy(comm));
-      },
-      options);
+  run_impatient(Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Reserved room(kUnit);
+    if (rank.rank() != 1) {
+      refused(HcclCommSetMemoryRange(comm, room.base(), kUnit, 0, 0), HCCL_E_TIMEOUT, {"rank 1"});
+    }
+    rank.sync();
+    ok(HcclCommDestroy(comm));
+  });
 }
 
 TEST(ZeroCopyFaults, AKilledPeerIsNamedAndItsMemoryLetGoOf) {

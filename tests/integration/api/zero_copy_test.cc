@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -15,13 +16,6 @@
 
 namespace weft::test {
 namespace {
-
-constexpr size_t kUnit = kPhysicalUnit;
-
-struct Shape {
-  uint32_t ranks;
-  Layout layout;
-};
 
 class ZeroCopy : public testing::TestWithParam<Shape> {
  protected:
@@ -38,9 +32,7 @@ class ZeroCopy : public testing::TestWithParam<Shape> {
 INSTANTIATE_TEST_SUITE_P(, ZeroCopy,
                          testing::Values(Shape{2, Layout::kProcesses}, Shape{3, Layout::kThreads},
                                          Shape{3, Layout::kProcesses}, Shape{4, Layout::kPairs}),
-                         [](const testing::TestParamInfo<Shape>& one) {
-                           return std::to_string(one.param.ranks) + layout_name(one.param.layout);
-                         });
+                         shape_name);
 
 TEST_P(ZeroCopy, TheDocumentedSequenceWorks) {
   run([](Rank& rank) {
@@ -67,6 +59,16 @@ constexpr std::array kOps = {Op::kAllReduce, Op::kBroadcast,  Op::kReduceScatter
                              Op::kAllGather, Op::kAllToAll,   Op::kReduce,
                              Op::kScatter,   Op::kAllGatherV, Op::kReduceScatterV,
                              Op::kAllToAllV, Op::kAllToAllVC};
+
+/// Whether a buffer of this rank has any: those of V operators need not.
+bool has_data(const Case& c, const Rank& rank) {
+  const Buffers buffers = buffers_of(c, rank.rank(), rank.ranks());
+  const auto any = [](const std::vector<Part>& parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [](const Part& part) { return part.count != 0; });
+  };
+  return any(buffers.send) || any(buffers.recv);
+}
 
 TEST_P(ZeroCopy, OperatorsGiveTheSameBitsAsWithDeviceMemory) {
   run([](Rank& rank) {
@@ -98,7 +100,7 @@ TEST_P(ZeroCopy, OperatorsGiveTheSameBitsAsWithDeviceMemory) {
           const Trial trial(c, rank.rank(), rank.ranks(), in, out);
           trial.run(comm, stream);
           stream.synchronize();
-          went_by(comm, way);
+          went_by(comm, has_data(c, rank) ? way : uint32_t{WEFT_WAY_NONE});
           check(!in.guards_broken() && !out.guards_broken(), "bytes around a buffer were written");
           return trial.digest();
         };
@@ -132,7 +134,7 @@ TEST_P(ZeroCopy, OperatorsGiveRightResults) {
         trial.run(comm, stream);
         stream.synchronize();
         trial.verify();
-        went_by(comm, WEFT_WAY_RANGE);
+        went_by(comm, has_data(c, rank) ? WEFT_WAY_RANGE : WEFT_WAY_NONE);
       }
     }
     rank.sync();
