@@ -221,10 +221,24 @@ aclError begin_task(Stream& stream, const char* where) noexcept {
   return ACL_SUCCESS;
 }
 
-void commit_task(Stream& stream) noexcept {
+void commit_task(Stream& stream, Start start) noexcept {
   const uint64_t tail = stream.tail.load(std::memory_order_relaxed);
-  stream.tail.store(tail + 1, std::memory_order_seq_cst);  // before the look at the worker's state
-  unlock_producer(stream);
+  const bool try_now = start == Start::kAtOnce && !t_thread.in_host_function &&
+                       stream.done.load(std::memory_order_acquire) == tail;
+  if (!try_now) {
+    stream.tail.store(tail + 1,
+                      std::memory_order_seq_cst);  // before the look at the worker's state
+    unlock_producer(stream);
+  } else {
+    stream.tail.store(tail + 1, std::memory_order_release);
+    unlock_producer(stream);
+    if (stream.try_execute()) {
+      execute(stream, tail + 1, Runner::kHelper);
+      stream.end_execute();
+    }
+    if (stream.done.load(std::memory_order_acquire) > tail) return;
+    stream.tail.fetch_add(0, std::memory_order_seq_cst);  // for the order only, as above
+  }
   notify_worker(stream.sync_style.load(std::memory_order_relaxed) > 0);
 }
 
@@ -330,12 +344,19 @@ aclError find_own_stream(aclrtStream handle, const char* where, Stream** stream)
 
 using namespace weft::acl;
 
-aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task, aclhostDiscard discard,
-                           void* arg) {
+aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task, aclhostDiscard discard, void* arg,
+                           uint32_t flags) {
   Stream* target = nullptr;
   if (task == nullptr) {
     return fail(ACL_ERROR_INVALID_PARAM, "aclhostLaunchTask: task is NULL; pass a function");
   }
+  if ((flags & ~uint32_t{ACLHOST_BRIEF}) != 0) {
+    return fail(ACL_ERROR_INVALID_PARAM, "aclhostLaunchTask: unknown flags %#x", flags);
+  }
   if (const aclError error = find_own_stream(stream, "aclhostLaunchTask", &target)) return error;
-  return enqueue(*target, "aclhostLaunchTask", step_host_task, HostTask{task, discard, arg});
+  const HostTask host_task{task, discard, arg};
+  if ((flags & ACLHOST_BRIEF) == 0) {
+    return enqueue(*target, "aclhostLaunchTask", step_host_task, host_task);
+  }
+  return enqueue(*target, "aclhostLaunchTask", step_host_task, host_task, nullptr, Start::kAtOnce);
 }

@@ -124,13 +124,17 @@ void destroy_stream(Stream& stream, bool discard) noexcept;
 /// Makes room for one task and takes the producer lock, or reports in the name of `where`.
 aclError begin_task(Stream& stream, const char* where) noexcept;
 
+/// When a task may begin: whenever somebody executes the stream, or on the launching thread if the
+/// stream is idle.
+enum class Start { kLater, kAtOnce };
+
 /// Publishes the task at the tail and gives the lock back.
-void commit_task(Stream& stream) noexcept;
+void commit_task(Stream& stream, Start start) noexcept;
 
 /// Queues one task. `position`, if wanted, gets the stream position at which it is done.
 template <class A>
 aclError enqueue(Stream& stream, const char* where, Step step, const A& arguments,
-                 uint64_t* position = nullptr) noexcept {
+                 uint64_t* position = nullptr, Start start = Start::kLater) noexcept {
   static_assert(sizeof(A) <= sizeof(Task::storage) && std::is_trivially_copyable_v<A>);
   if (const aclError error = begin_task(stream, where)) return error;
   const uint64_t tail = stream.tail.load(std::memory_order_relaxed);
@@ -138,7 +142,7 @@ aclError enqueue(Stream& stream, const char* where, Step step, const A& argument
   task.step = step;
   new (task.storage) A(arguments);
   if (position != nullptr) *position = tail + 1;
-  commit_task(stream);
+  commit_task(stream, start);
   return ACL_SUCCESS;
 }
 

@@ -159,6 +159,9 @@ class Communicator final : private control::Listener {
   /// why. Throws Error (HCCL_E_NOT_SUPPORT) if no engine can do it.
   bool choose_engine(const CallKey& key, std::string& note) const;
   exec::Task& next_task();
+  LastCall prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task);
+  /// Throws Error; then the task is free again.
+  void submit(exec::Task& task, void* stream);
   /// Throws Error if this communicator can do no more calls.
   void check_health() const;
   /// Bytes of a rank's buffers from their beginning to the end of their last block.
@@ -246,6 +249,16 @@ class Communicator final : private control::Listener {
   Answer last_in_;  // of find_buffer
   Answer last_out_;
   LastCall last_;
+  /// The last call, if nothing but its number has to be written into its task to make it once more.
+  struct Repeat {
+    const exec::Task* task = nullptr;
+    const exec::ExecPlan* plan = nullptr;
+    const void* in = nullptr;
+    const void* out = nullptr;
+    uint64_t version = 0;  // of the map
+    friend bool operator==(const Repeat&, const Repeat&) = default;
+  };
+  Repeat repeat_;
   std::array<uint64_t, kWays> calls_by_way_{};
 };
 

@@ -15,6 +15,9 @@
 namespace weft::comm {
 namespace {
 
+// A call of so few bytes is done in less time than it takes to launch it.
+constexpr uint64_t kBriefBytes = 8192;
+
 /// FNV-1a, folded to the 32 bits that a signal carries.
 class Hash {
  public:
@@ -129,6 +132,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   made->fingerprint = hash.value();
   made->synchronises = depends_on_all(key.op);
   last_ = {};  // its texts may be those of the plan that makes room
+  repeat_ = {};
   return plans_.insert(std::move(made), executor_->done());
 }
 
@@ -194,6 +198,45 @@ Communicator::Extent Communicator::set_lengths(const Call& call, exec::Task& tas
   return extent;
 }
 
+/// Fills in what a task is about, but for its number.
+LastCall Communicator::prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task) {
+  task.base = {&exec::Executor::run, &exec::Executor::drop, 0, 0};
+  task.executor = executor_.get();
+  task.plan = &plan;
+  task.key = call.key;
+  const Extent extent = set_lengths(call, task);
+  if (memory_check_ != nullptr) check_memory(call, extent, task);
+  if (extent.in + extent.out <= kBriefBytes) task.base.flags = WEFT_TASK_BRIEF;
+  return place_buffers(call, extent, task);
+}
+
+void Communicator::submit(exec::Task& task, void* stream) {
+  exec::ExecPlan& plan = *task.plan;
+  task.first_call = next_call_;
+  task.last_call = next_call_ + task.pieces - 1;
+  task.used_until.store(task.last_call, std::memory_order_release);
+  task.at_launch.store(true, std::memory_order_relaxed);
+  task.begun = false;
+  task.piece = 0;
+  task.step = 0;
+  task.wait = {};
+  task.stalled_at = 0;
+  const uint64_t last_call_before = plan.last_call;
+  plan.last_call = task.last_call;
+  const int32_t code = transport_.table->submit(endpoint_, stream, &task.base);
+  task.at_launch.store(false, std::memory_order_relaxed);
+  if (code != HCCL_SUCCESS) {
+    plan.last_call = last_call_before;
+    task.last_call = 0;
+    task.used_until.store(0, std::memory_order_relaxed);
+    repeat_.task = nullptr;
+    throw Error(static_cast<HcclResult>(code),
+                fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
+  }
+  ++next_task_;
+  next_call_ = task.last_call + 1;
+}
+
 void Communicator::issue(const Call& call, void* stream) {
   check_health();
   const CallKey wanted = plan_key(call.key);
@@ -201,35 +244,17 @@ void Communicator::issue(const Call& call, void* stream) {
   if (plan == nullptr) plan = make_plan(wanted);
   if (plan->as_tasks) return issue_tasks(call, *plan, stream);
   exec::Task& task = next_task();
-  task.base = {&exec::Executor::run, &exec::Executor::drop};
-  task.executor = executor_.get();
-  task.plan = plan;
-  task.key = call.key;
-  const Extent extent = set_lengths(call, task);
-  if (memory_check_ != nullptr) check_memory(call, extent, task);
-  const LastCall placed = place_buffers(call, extent, task);
-  task.first_call = next_call_;
-  task.last_call = next_call_ + task.pieces - 1;
-  task.used_until.store(task.last_call, std::memory_order_release);
-  task.begun = false;
-  task.piece = 0;
-  task.step = 0;
-  task.wait = {};
-  task.stalled_at = 0;
-  ++next_task_;
-  const uint64_t last_call_before = plan->last_call;
-  plan->last_call = task.last_call;
-  const int32_t code = transport_.table->submit(endpoint_, stream, &task.base);
-  if (code != HCCL_SUCCESS) {
-    plan->last_call = last_call_before;
-    task.last_call = 0;
-    task.used_until.store(0, std::memory_order_relaxed);
-    --next_task_;
-    throw Error(static_cast<HcclResult>(code),
-                fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
+  const Repeat now{&task, plan, call.in, call.out, setup_.map->own_version()};
+  if (now == repeat_) {
+    submit(task, stream);
+    ++calls_by_way_[static_cast<size_t>(std::max(last_.in.way, last_.out.way))];
+    return;
   }
-  next_call_ = task.last_call + 1;
+  const LastCall placed = prepare(call, *plan, task);
+  submit(task, stream);
   remember(placed, call.key);
+  const bool staged = task.before.bytes != 0 || task.after.bytes != 0;
+  if (!plan->plan.has_lengths && !staged && memory_check_ == nullptr && !traces_) repeat_ = now;
 }
 
 }  // namespace weft::comm

@@ -234,6 +234,7 @@ std::string Communicator::why(const Buffer& buffer) const {
 
 void Communicator::remember(const LastCall& call, const CallKey& key) {
   last_ = call;
+  repeat_ = {};
   ++calls_by_way_[static_cast<size_t>(std::max(call.in.way, call.out.way))];
   if (!traces_) return;
   const auto way = [this](const Buffer& buffer) {

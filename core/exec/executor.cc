@@ -288,7 +288,7 @@ int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {
   const Line& line = *board_->line(call_, step.peer, setup_.ranks);
   const uint64_t wanted = epoch_of(call_, step.ordinal);
   for (uint32_t i = 0; line.epoch.load(std::memory_order_acquire) < wanted; ++i) {
-    if (i >= setup_.spins) {
+    if (i >= setup_.spins || task.at_launch.load(std::memory_order_relaxed)) {
       awaited_ = step.peer;
       return WEFT_TASK_AGAIN;
     }

@@ -67,6 +67,9 @@ struct Task {
   uint32_t fingerprint = 0;  // of the plan and of what else all ranks must agree on
   schedule::Blocks blocks;   // of an operation with lengths
 
+  // On the thread that issues: it does not wait.
+  std::atomic<bool> at_launch{false};
+
   // progress
   bool begun = false;
   uint32_t piece = 0;

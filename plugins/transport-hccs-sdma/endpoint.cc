@@ -238,7 +238,9 @@ static_assert(static_cast<int>(WEFT_TASK_DONE) == static_cast<int>(ACLHOST_DONE)
               static_cast<int>(WEFT_TASK_AGAIN) == static_cast<int>(ACLHOST_AGAIN));
 
 int32_t submit(void* raw, void* stream, weft_task* task) {
-  const aclError error = aclhostLaunchTask(stream, run_task, drop_task, task);
+  static_assert(static_cast<int>(WEFT_TASK_BRIEF) == static_cast<int>(ACLHOST_BRIEF));
+  const aclError error =
+      aclhostLaunchTask(stream, run_task, drop_task, task, task->flags & WEFT_TASK_BRIEF);
   if (error == ACL_SUCCESS) return WEFT_OK;
   return guarded([&] {
     return static_cast<Endpoint*>(raw)->context->fail_acl(error, "putting a task on the stream");

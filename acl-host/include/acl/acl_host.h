@@ -17,6 +17,10 @@ extern "C" {
  * stream's fault. */
 enum { ACLHOST_DONE = 0, ACLHOST_AGAIN = -1 };
 
+/* Flags of a task. ACLHOST_BRIEF: one step takes no longer than the launch; if the stream is idle
+ * the launching thread may do the first one. */
+enum { ACLHOST_BRIEF = 1 };
+
 /* One step of a task. It must not block for long and must not call functions that wait. When it
  * has to wait for something it returns ACLHOST_AGAIN and is called again later. */
 typedef int32_t (*aclhostTask)(void* arg);
@@ -24,7 +28,8 @@ typedef int32_t (*aclhostTask)(void* arg);
 /* Told, instead of any further call of the task, that the task is dropped. */
 typedef void (*aclhostDiscard)(void* arg);
 
-/* Queues a task on a stream of the current context; NULL is the context's default stream. `task` is
+/* Queues a task on a stream of the current context; NULL is the context's default stream. `flags`:
+ * 0 or ACLHOST_BRIEF, any other bit is refused. `task` is
  * called with `arg` until the result is not ACLHOST_AGAIN: on any thread, never concurrently for
  * one stream. Before it returns a fault it may set the fault's text with aclhostSetErrorText; the
  * thread that later synchronises the stream gets code and text.
@@ -35,7 +40,7 @@ typedef void (*aclhostDiscard)(void* arg);
  * `discard` is called, never both. It runs on any thread, under the same rules as `task`. Neither
  * is called if the launch itself fails. `arg` stays the caller's. */
 ACL_FUNC_VISIBILITY aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task,
-                                               aclhostDiscard discard, void* arg);
+                                               aclhostDiscard discard, void* arg, uint32_t flags);
 
 /* Range of a device's memory in this process; created if it does not exist yet. Every pointer
  * from aclrtMalloc on the device lies in it, and any page-aligned part of it, or all of it, may be

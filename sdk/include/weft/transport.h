@@ -27,11 +27,19 @@ enum { WEFT_ENGINE_DIRECT = 1u << 0, WEFT_ENGINE_TASKS = 1u << 1 };
  * call at a time, until it does not answer WEFT_TASK_AGAIN (it would have to wait); anything above
  * 0 is an HcclResult code that ends it. */
 enum { WEFT_TASK_DONE = 0, WEFT_TASK_AGAIN = -1 };
+/* weft_task.flags. */
+enum {
+  /* `run` takes no longer than putting the task on a stream: if the stream is idle, `submit` may
+   * call it once before it returns. */
+  WEFT_TASK_BRIEF = 1
+};
 typedef struct weft_task {
   int32_t (*run)(struct weft_task* self);
   /* Called once instead, if the stream drops the task: it was destroyed by force, or stopped by an
    * earlier failure. */
   void (*drop)(struct weft_task* self);
+  uint32_t flags; /* WEFT_TASK_* */
+  uint32_t reserved;
 } weft_task;
 
 /* What one rank tells the others so that they can reach it. Opaque to the core; at most

@@ -67,6 +67,57 @@ TEST_F(Stream, QueryTellsWhetherTasksAreLeft) {
   EXPECT_EQ(status, ACL_STREAM_STATUS_COMPLETE);
 }
 
+TEST_F(Stream, ABriefTaskBeginsOnTheLaunchingThreadIfTheStreamIsIdle) {
+  std::thread::id runner;
+  bool ready = true;
+  int runs = 0;
+  std::function<int32_t()> task = [&] {
+    runner = std::this_thread::get_id();
+    ++runs;
+    return ready ? ACLHOST_DONE : ACLHOST_AGAIN;
+  };
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_EQ(launch(stream_, task, ACLHOST_BRIEF), ACL_SUCCESS);
+    EXPECT_EQ(runs, i) << "before the launch returns";
+    EXPECT_EQ(runner, std::this_thread::get_id());
+    ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+  }
+  Gate gate;
+  ASSERT_EQ(gate.launch(stream_), ACL_SUCCESS);
+  ASSERT_EQ(launch(stream_, task, ACLHOST_BRIEF), ACL_SUCCESS);
+  EXPECT_EQ(runs, 3) << "one before it has not ended";
+  gate.open();
+  ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+  EXPECT_EQ(runs, 4);
+}
+
+TEST_F(Stream, ABriefTaskThatHasToWaitGoesOnLater) {
+  for (const bool fails : {false, true}) {
+    std::atomic<bool> open{false};
+    std::function<int32_t()> task = [&] {
+      if (!open) return static_cast<int32_t>(ACLHOST_AGAIN);
+      return fails ? 507013 : static_cast<int32_t>(ACLHOST_DONE);
+    };
+    ASSERT_EQ(launch(stream_, task, ACLHOST_BRIEF), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream_, 1), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+    open = true;
+    EXPECT_EQ(aclrtSynchronizeStream(stream_), fails ? 507013 : ACL_SUCCESS);
+    // Without anybody who synchronises the worker does it.
+    open = false;
+    ASSERT_EQ(launch(stream_, task, ACLHOST_BRIEF), ACL_SUCCESS);
+    open = true;
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    EXPECT_TRUE(eventually([&] {
+      aclrtStreamQuery(stream_, &status);
+      return status != ACL_STREAM_STATUS_NOT_READY;
+    }));
+    EXPECT_EQ(aclrtSynchronizeStream(stream_), fails ? 507013 : ACL_SUCCESS);
+  }
+  EXPECT_EQ(aclhostLaunchTask(
+                stream_, [](void*) -> int32_t { return 0; }, nullptr, nullptr, 2),
+            ACL_ERROR_INVALID_PARAM);
+}
+
 TEST_F(Stream, MoreTasksThanTheQueueHolds) {
   std::atomic<int> runs{0};
   std::function<int32_t()> task = [&] { return ++runs, ACLHOST_DONE; };
@@ -99,7 +150,7 @@ TEST(Streams, OfManyDevicesProgressTogetherUnderOneThread) {
         self->in = true;
         return *self->arrived >= (self->round + 1) * kStreams ? ACLHOST_DONE : ACLHOST_AGAIN;
       };
-      ASSERT_EQ(aclhostLaunchTask(streams[static_cast<size_t>(i)], step, nullptr, &part),
+      ASSERT_EQ(aclhostLaunchTask(streams[static_cast<size_t>(i)], step, nullptr, &part, 0),
                 ACL_SUCCESS);
     }
   }
@@ -237,7 +288,7 @@ TEST_F(Stream, StopsAtAFailureWhenToldSo) {
   ASSERT_EQ(launch(stream, bad), ACL_SUCCESS);
   ASSERT_EQ(launch(stream, good), ACL_SUCCESS);
   Dropped behind;
-  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &behind), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &behind, 0), ACL_SUCCESS);
   gate.open();
   EXPECT_EQ(aclrtSynchronizeStream(stream), 507013);
   EXPECT_EQ(launch(stream, good), 507013);
@@ -288,9 +339,9 @@ TEST_F(Stream, ForcedDestructionTellsEachDroppedTaskOnce) {
   std::function<int32_t()> task = [&] { return ++runs, ACLHOST_DONE; };
   aclrtStream stream = nullptr;
   ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
-  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &first), ACL_SUCCESS);
-  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, nullptr, &first), ACL_SUCCESS);
-  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &second), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &first, 0), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, nullptr, &first, 0), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream, Dropped::step, Dropped::drop, &second, 0), ACL_SUCCESS);
   ASSERT_EQ(launch(stream, task), ACL_SUCCESS);
   EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 1), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
   ASSERT_TRUE(eventually([&] { return first.begun > 0; }));
@@ -306,7 +357,7 @@ TEST_F(Stream, AFinishedTaskIsNotToldThatItIsDropped) {
   int drops = 0;
   const auto done = [](void*) -> int32_t { return ACLHOST_DONE; };
   const auto drop = [](void* count) { ++*static_cast<int*>(count); };
-  ASSERT_EQ(aclhostLaunchTask(stream_, done, drop, &drops), ACL_SUCCESS);
+  ASSERT_EQ(aclhostLaunchTask(stream_, done, drop, &drops, 0), ACL_SUCCESS);
   ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
   EXPECT_EQ(drops, 0);
 }
@@ -395,7 +446,7 @@ TEST_F(Stream, HandlesAreChecked) {
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_ERROR_RT_INVALID_HANDLE);
   std::function<int32_t()> task = [] { return ACLHOST_DONE; };
   EXPECT_EQ(launch(stream, task), ACL_ERROR_RT_INVALID_HANDLE);
-  EXPECT_EQ(aclhostLaunchTask(stream_, nullptr, nullptr, nullptr), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclhostLaunchTask(stream_, nullptr, nullptr, nullptr, 0), ACL_ERROR_INVALID_PARAM);
   for (const uintptr_t bad :
        {uintptr_t{1}, uintptr_t{4096}, UINTPTR_MAX, reinterpret_cast<uintptr_t>(stream_) + 8,
         reinterpret_cast<uintptr_t>(&task)}) {

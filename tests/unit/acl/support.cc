@@ -63,13 +63,13 @@ int32_t Gate::step(void* self) {
   return gate->open_ ? ACLHOST_DONE : ACLHOST_AGAIN;
 }
 
-aclError launch(aclrtStream stream, std::function<int32_t()>& function) {
+aclError launch(aclrtStream stream, std::function<int32_t()>& function, uint32_t flags) {
   return aclhostLaunchTask(
       stream,
       [](void* argument) -> int32_t {
         return (*static_cast<std::function<int32_t()>*>(argument))();
       },
-      nullptr, &function);
+      nullptr, &function, flags);
 }
 
 Child::Child(const std::string& name, const std::vector<std::string>& arguments,

@@ -50,7 +50,7 @@ class Gate {
   void open() { open_ = true; }
   bool visited() const { return visits_ > 0; }
   aclError launch(aclrtStream stream) {
-    return aclhostLaunchTask(stream, &Gate::step, nullptr, this);
+    return aclhostLaunchTask(stream, &Gate::step, nullptr, this, 0);
   }
 
  private:
@@ -61,7 +61,7 @@ class Gate {
 };
 
 /// Queues a function as a host task; the function outlives it.
-aclError launch(aclrtStream stream, std::function<int32_t()>& function);
+aclError launch(aclrtStream stream, std::function<int32_t()>& function, uint32_t flags = 0);
 
 /// Another process: this program, running one of the functions below.
 class Child {

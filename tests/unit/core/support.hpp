@@ -204,7 +204,7 @@ class Group {
 
   Task& launch(uint32_t r, ExecPlan& plan, const int32_t* in, int32_t* out, uint32_t stream) {
     Task& task = tasks_.emplace_back();
-    task.base = {&Executor::run, &Executor::drop};
+    task.base = {&Executor::run, &Executor::drop, 0, 0};
     task.executor = executors_[r].get();
     task.plan = &plan;
     task.in = in;
