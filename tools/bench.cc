@@ -25,6 +25,8 @@ namespace {
 
 constexpr uint64_t kMostRanks = 256;  // sums of more could not be exact in every type
 
+constexpr uint64_t kMostQueued = 4096;  // calls; each keeps its work in memory until it is done
+
 constexpr std::string_view kAll = "all";
 
 constexpr const char* kUsageLine = "weft bench OPERATION|all -n N [options]";
@@ -33,8 +35,9 @@ constexpr const char* kAbout =
 after the other, each with those of the options that it has.
 
 {}
-A call is the HCCL function and aclrtSynchronizeStream. Calls are timed in batches of at least 100 us
-that start together; the time of a batch is that of its slowest rank.
+A call is the HCCL function and aclrtSynchronizeStream; with --queue N the stream is synchronised
+after every N calls only, which then follow one another on it. Calls are timed in batches of at least
+100 us that start together; the time of a batch is that of its slowest rank.
 
 "bytes" is the larger buffer of the rank with the largest one: a size that is not a whole number of
 elements, or of blocks where every rank has an equal one, is rounded down to one (up, if it is less
@@ -108,6 +111,8 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
       "heap (aclrtMalloc), symwin (symmetric windows), zerocopy (ranges) or malloc (heap)",
       [&](const std::string& text) { spec.memory = parse_memory(text); });
   options.flag("in-place", "send and receive in one buffer", spec.in_place);
+  options.value("queue", "N", "calls put on the stream before each synchronisation (1)",
+                [&](const std::string& text) { spec.queue = parse_count(text, 1, kMostQueued); });
   options.flag("no-check", "do not check the results", flags.no_check);
   options.value(
       "iters", "N", "timed calls of a size, instead of --min-time",

@@ -59,9 +59,9 @@ class Rank {
   void leave();
 
  private:
-  // How many timed calls, the same on all ranks.
+  // How much is timed, the same on all ranks. A unit is spec.queue calls and one synchronisation.
   struct Plan {
-    uint64_t calls;
+    uint64_t units;  // of a batch
     uint64_t batches;
   };
 
@@ -75,11 +75,11 @@ class Rank {
   uint64_t wrong();
   uint64_t wrong_barriers(const Call& call);
   uint64_t checked_call(const Call& call);
-  void carry_out(const Call& call);
+  void carry_out(const Call& call, uint64_t calls = 1);
   template <class Body>
-  Seconds time_calls(uint64_t calls, const Body& body);
-  Seconds time_calls(const Call& call, uint64_t calls) {
-    return time_calls(calls, [&] { carry_out(call); });
+  Seconds time_units(uint64_t units, const Body& body);
+  Seconds time_units(const Call& call, uint64_t units) {
+    return time_units(units, [&] { carry_out(call, spec_.queue); });
   }
   uint64_t checked_limit(const Shape& shape);
   Plan plan(const Call& call);
@@ -202,44 +202,47 @@ uint64_t Rank::checked_call(const Call& call) {
   return wrong();
 }
 
-void Rank::carry_out(const Call& call) {
-  const Issued issued = issue(call);
-  if (issued.result != HCCL_SUCCESS) fail(team_, rank_, issued.function, issued.result);
+void Rank::carry_out(const Call& call, uint64_t calls) {
+  for (uint64_t i = 0; i < calls; ++i) {
+    const Issued issued = issue(call);
+    if (issued.result != HCCL_SUCCESS) fail(team_, rank_, issued.function, issued.result);
+  }
   const aclError error = aclrtSynchronizeStream(stream_);
   if (error != ACL_SUCCESS) fail(team_, rank_, "aclrtSynchronizeStream", error);
 }
 
 template <class Body>
-Seconds Rank::time_calls(uint64_t calls, const Body& body) {
+Seconds Rank::time_units(uint64_t units, const Body& body) {
   team_.barrier();
   const auto start = std::chrono::steady_clock::now();
-  for (uint64_t i = 0; i < calls; ++i) body();
+  for (uint64_t i = 0; i < units; ++i) body();
   return std::chrono::steady_clock::now() - start;
 }
 
-// Warms up until a call's time is known well enough.
+// Warms up until a unit's time is known well enough.
 Rank::Plan Rank::plan(const Call& call) {
   carry_out(call);
-  uint64_t calls = 1;
-  double took = team_.largest(rank_, time_calls(call, calls).count());
+  uint64_t units = 1;
+  double took = team_.largest(rank_, time_units(call, units).count());
   while (took < kWarmUp.count()) {
-    calls *= 4;
-    took = team_.largest(rank_, time_calls(call, calls).count());
+    units *= 4;
+    took = team_.largest(rank_, time_units(call, units).count());
   }
-  const double each = took / double(calls);
+  const double each = took / double(units);
   Plan plan{};
-  plan.calls = std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBatch.count() / each)));
+  plan.units = std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBatch.count() / each)));
   if (spec_.iterations == 0) {
     const double wanted = std::ceil(Seconds(spec_.min_time).count() / each);
-    plan.calls = std::max(plan.calls, uint64_t(wanted) / Team::kMostBatches);
-    const double batches = wanted / double(plan.calls);
+    plan.units = std::max(plan.units, uint64_t(wanted) / Team::kMostBatches);
+    const double batches = wanted / double(plan.units);
     plan.batches =
         uint64_t(std::clamp(batches, double(kFewestBatches), double(Team::kMostBatches)));
     return plan;
   }
-  plan.calls = std::max(std::min(plan.calls, spec_.iterations),
-                        (spec_.iterations + Team::kMostBatches - 1) / Team::kMostBatches);
-  plan.batches = (spec_.iterations + plan.calls - 1) / plan.calls;
+  const uint64_t all = (spec_.iterations + spec_.queue - 1) / spec_.queue;
+  plan.units =
+      std::max(std::min(plan.units, all), (all + Team::kMostBatches - 1) / Team::kMostBatches);
+  plan.batches = (all + plan.units - 1) / plan.units;
   return plan;
 }
 
@@ -278,9 +281,10 @@ void Rank::measure(const Shape& shape) {
   const bool keeps_input = !spec_.in_place && spec_.op != Op::kBarrier;
   if (spec_.check && keeps_input) prepare();
   for (uint64_t batch = 0; batch < timed.batches; ++batch) {
-    team_.batch_time(rank_, batch) = time_calls(call, timed.calls).count();
+    team_.batch_time(rank_, batch) = time_units(call, timed.units).count();
     if (!limit_) continue;
-    team_.limit_time(rank_, batch) = time_calls(timed.calls, [&] { limit_->call(); }).count();
+    const uint64_t calls = timed.units * spec_.queue;
+    team_.limit_time(rank_, batch) = time_units(calls, [&] { limit_->call(); }).count();
   }
   if (spec_.check) bad += keeps_input ? wrong() : checked_call(call);
   const uint64_t all_bad = team_.sum(rank_, bad);
@@ -302,11 +306,12 @@ std::vector<double> Rank::slowest(const Plan& timed, const Time& time) const {
 }
 
 Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
-  const double scale = 1e6 / (double(timed.calls) * trips(spec_));
+  const uint64_t calls = timed.units * spec_.queue;
+  const double scale = 1e6 / (double(calls) * trips(spec_));
   const std::vector<double> times =
       slowest(timed, [&](uint32_t rank, uint64_t batch) { return team_.batch_time(rank, batch); });
   Row row = describe(shape, wrong);
-  row.calls = timed.calls;
+  row.calls = calls;
   row.batches = timed.batches;
   row.min_us = times.front() * scale;
   row.median_us = median(times) * scale;

@@ -48,8 +48,9 @@ void Report::begin() {
   fmt::print("# {}: {} {}, {} memory{}, on {} cores ({})\n", facts(spec_.op).name, spec_.ranks,
              spec_.threads ? "threads" : "processes", kMemoryNames[size_t(spec_.memory)],
              spec_.in_place ? ", in place" : "", usable_cores(), processor());
-  fmt::print("# time of one {} on the slowest rank, over batches of calls; GB/s = 10^9 bytes/s\n",
-             trips(spec_) == 2 ? "way, half of a ping-pong," : "call");
+  fmt::print("# time of one {} on the slowest rank, over batches of calls{}; GB/s = 10^9 bytes/s\n",
+             trips(spec_) == 2 ? "way, half of a ping-pong," : "call",
+             spec_.queue == 1 ? "" : fmt::format(", {} queued at a time", spec_.queue));
   fmt::print("{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7}", "bytes",
              "count", "type", "op", "algorithm", "min us", "median us", "max us", "GB/s",
              "bus GB/s", "wrong");
@@ -118,6 +119,7 @@ void Report::print_json(const std::string& error) const {
       {"mode", spec_.threads ? "threads" : "processes"},
       {"memory", kMemoryNames[size_t(spec_.memory)]},
       {"in_place", spec_.in_place},
+      {"queue", spec_.queue},
       {"machine", {{"cores", usable_cores()}, {"model", processor()}}},
       {"calls_by_way", calls},
       {"results", results}};

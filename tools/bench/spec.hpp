@@ -29,6 +29,7 @@ struct Spec {
   bool check = true;
   bool limit = false;       // beside each batch one of the hand-written loop
   bool explain = false;     // one call, of which every rank tells how it was carried out
+  uint64_t queue = 1;       // calls between two synchronisations of the stream
   uint64_t iterations = 0;  // timed calls of a size; 0: as many as min_time needs
   std::chrono::nanoseconds min_time{300'000'000};
   std::chrono::nanoseconds timeout{120'000'000'000};  // without progress

@@ -289,6 +289,31 @@ TEST(Bench, TheNumberOfCallsCanBeGiven) {
   EXPECT_LE(row["calls_per_batch"], 12u);
 }
 
+TEST(Bench, CallsCanBeQueuedBeforeTheStreamIsSynchronised) {
+  for (const std::string& op : kOperations) {
+    SCOPED_TRACE(op);
+    Words more = {"--queue", "20"};
+    if (op != "barrier") more.insert(more.end(), {"-b", "7", "-e", "70001", "-f", "100"});
+    const json document = measure(op, 3, more);
+    expect_right(document, op == "barrier" ? 1 : 3);
+    EXPECT_EQ(document["queue"], 20);
+    for (const json& row : document["results"]) {
+      EXPECT_EQ(row["calls_per_batch"].get<uint64_t>() % 20, 0u) << row.dump(2);
+    }
+  }
+}
+
+TEST(Bench, AGivenNumberOfCallsIsRoundedUpToWholeQueues) {
+  const json document =
+      measure("all_reduce", 2, {"--queue", "8", "--iters", "12", "--in-place", "-e", "4K"});
+  EXPECT_EQ(document["queue"], 8);
+  for (const json& row : document["results"]) {
+    EXPECT_EQ(row["wrong"], 0) << row.dump(2);
+    const uint64_t calls = row["calls_per_batch"].get<uint64_t>() * row["batches"].get<uint64_t>();
+    EXPECT_EQ(calls, 16u) << row.dump(2);
+  }
+}
+
 TEST(Bench, TellsWhatChoseTheAlgorithm) {
   Words table = {"bench", "all_to_all", "-n", "2", "-b", "8", "-e", "8", "--iters", "2"};
   const std::map<std::string, std::string> wish = {{"HCCL_ALGO", "level0:pairwise"}};
