@@ -106,6 +106,8 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
     spec.root = uint32_t(parse_count(text, 0, kMostRanks - 1));
   });
   options.flag("threads", "ranks are threads of one process, not processes", spec.threads);
+  options.flag("bind", "bind each rank to a core: rank R to the R-th, from the first again",
+               spec.bind);
   options.value(
       "memory", "KIND",
       "heap (aclrtMalloc), symwin (symmetric windows), zerocopy (ranges) or malloc (heap)",

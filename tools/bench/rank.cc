@@ -2,6 +2,7 @@
 #include "bench/rank.hpp"
 
 #include <fmt/core.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -46,6 +47,22 @@ constexpr uint64_t kFewestBatches = 5;
 double median(const std::vector<double>& sorted) {
   const size_t middle = sorted.size() / 2;
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+// The calling thread and those it makes from now on.
+void bind_to_core(Team& team, uint32_t rank) {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) team.fail(rank, "cannot tell its cores");
+  uint32_t skip = rank % uint32_t(CPU_COUNT(&usable));
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &usable) || skip-- > 0) continue;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(core, &own);
+    if (sched_setaffinity(0, sizeof own, &own) != 0) team.fail(rank, "cannot bind to a core");
+    return;
+  }
 }
 
 class Rank {
@@ -352,6 +369,8 @@ void Rank::leave() {
 void run_rank(const Spec& spec, Team& team, uint32_t rank) {
   Rank self(spec, team, rank);
   self.join();
+  // Only now: who joins tells from the cores it may use whether ranks have to share them.
+  if (spec.bind) bind_to_core(team, rank);
   for (const Shape& shape : shapes(spec)) {
     spec.explain ? self.explain(shape) : self.measure(shape);
   }

@@ -45,9 +45,10 @@ Report::Report(const Spec& spec, bool json) : spec_(spec), json_(json) {}
 
 void Report::begin() {
   if (json_) return;
-  fmt::print("# {}: {} {}, {} memory{}, on {} cores ({})\n", facts(spec_.op).name, spec_.ranks,
+  fmt::print("# {}: {} {}, {} memory{}{}, on {} cores ({})\n", facts(spec_.op).name, spec_.ranks,
              spec_.threads ? "threads" : "processes", kMemoryNames[size_t(spec_.memory)],
-             spec_.in_place ? ", in place" : "", usable_cores(), processor());
+             spec_.in_place ? ", in place" : "", spec_.bind ? ", bound" : "", usable_cores(),
+             processor());
   fmt::print("# time of one {} on the slowest rank, over batches of calls{}; GB/s = 10^9 bytes/s\n",
              trips(spec_) == 2 ? "way, half of a ping-pong," : "call",
              spec_.queue == 1 ? "" : fmt::format(", {} queued at a time", spec_.queue));
@@ -119,6 +120,7 @@ void Report::print_json(const std::string& error) const {
       {"mode", spec_.threads ? "threads" : "processes"},
       {"memory", kMemoryNames[size_t(spec_.memory)]},
       {"in_place", spec_.in_place},
+      {"bound", spec_.bind},
       {"queue", spec_.queue},
       {"machine", {{"cores", usable_cores()}, {"model", processor()}}},
       {"calls_by_way", calls},

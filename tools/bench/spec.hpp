@@ -24,6 +24,7 @@ struct Spec {
   HcclReduceOp reduce_op = HCCL_REDUCE_SUM;
   uint32_t root = 0;
   bool threads = false;  // ranks are threads of one process
+  bool bind = false;     // each rank to a core of its own, as far as there are enough
   MemoryKind memory = MemoryKind::kHeap;
   bool in_place = false;
   bool check = true;

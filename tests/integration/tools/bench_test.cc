@@ -314,6 +314,18 @@ TEST(Bench, AGivenNumberOfCallsIsRoundedUpToWholeQueues) {
   }
 }
 
+// Three ranks are more than some machines have cores.
+TEST(Bench, RanksCanBeBoundToCores) {
+  for (const bool threads : {false, true}) {
+    SCOPED_TRACE(threads);
+    Words more = {"--bind", "-b", "1K", "-e", "1K"};
+    if (threads) more.push_back("--threads");
+    const json document = measure("all_reduce", 3, more);
+    expect_right(document, 1);
+    EXPECT_EQ(document["bound"], true);
+  }
+}
+
 TEST(Bench, TellsWhatChoseTheAlgorithm) {
   Words table = {"bench", "all_to_all", "-n", "2", "-b", "8", "-e", "8", "--iters", "2"};
   const std::map<std::string, std::string> wish = {{"HCCL_ALGO", "level0:pairwise"}};
