@@ -23,8 +23,8 @@ BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
 
 FULL = {"ranks": [2, 4, 8], "sizes": "8,1K,8K,64K,1M,16M,64M", "rounds": 3, "min_time": 0.2,
         "timeout": 60, "queued_up_to": "1M", "time": 0, "settings": "all"}
-QUICK = {"ranks": [2, 4], "sizes": "8,64K,1M", "rounds": 2, "min_time": 0.03, "timeout": 10,
-         "queued_up_to": "8", "time": 150, "settings": "first"}
+QUICK = {"ranks": [2, 4], "sizes": "8,8K,64K,1M,16M", "rounds": 2, "min_time": 0.03, "timeout": 10,
+         "queued_up_to": "8K", "time": 150, "settings": "first"}
 SLOW_BATCH_US = 500_000  # calls that take as long are measured in the first round only
 
 

@@ -74,12 +74,13 @@ class Case:
 
 
 def openmpi_variants(case, cores):
-    sets = {"eager": OPENMPI_EAGER, "sm": [*OPENMPI_EAGER, *OPENMPI_SM]}
-    if case.ranks > cores:  # it yields by itself
+    sets = {"eager": OPENMPI_EAGER}
+    if case.ranks > cores:  # it yields by itself; sm does not
         place = ["--oversubscribe", "--bind-to", "none"]
         sets["default"] = []
     else:
         place = ["--bind-to", "core"]
+        sets["sm"] = [*OPENMPI_EAGER, *OPENMPI_SM]
         sets["ucx"] = OPENMPI_UCX
     if case.op in OPENMPI_ALGORITHMS:
         name, parameter, value = OPENMPI_ALGORITHMS[case.op]
