@@ -94,7 +94,7 @@ class Peer {
   aclrtEvent event_ = nullptr;
   std::vector<std::unique_ptr<Gate>> gates_;
 };
-[[maybe_unused]] const int kPeer =
+[[maybe_unused]] const int kEventPeer =
     register_child("event_peer", [](const std::vector<std::string>&) { return Peer().serve(); });
 
 const std::string kStuck = std::to_string(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);

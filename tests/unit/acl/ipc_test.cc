@@ -14,8 +14,8 @@
 namespace weft::test {
 namespace {
 
-constexpr size_t kSize = 3U << 20;
-constexpr uint64_t kAnybody = ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
+constexpr size_t kBlockSize = 3U << 20;
+constexpr uint64_t kAnyImporter = ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
 
 unsigned char pattern(size_t i) { return static_cast<unsigned char>(i * 13 + i / 4096); }
 
@@ -24,9 +24,9 @@ class Ipc : public Acl {
  protected:
   void SetUp() override {
     Acl::SetUp();
-    ASSERT_EQ(aclrtMalloc(&block_, kSize, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMalloc(&block_, kBlockSize, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
     bytes_ = static_cast<unsigned char*>(block_);
-    for (size_t i = 0; i < kSize; ++i) bytes_[i] = pattern(i);
+    for (size_t i = 0; i < kBlockSize; ++i) bytes_[i] = pattern(i);
   }
   void TearDown() override {
     EXPECT_EQ(aclrtFree(block_), ACL_SUCCESS);
@@ -35,7 +35,7 @@ class Ipc : public Acl {
 
   std::string export_block(uint64_t flags) {
     char key[65] = {};
-    EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kSize, key, sizeof key, flags), ACL_SUCCESS)
+    EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kBlockSize, key, sizeof key, flags), ACL_SUCCESS)
         << error_text();
     EXPECT_EQ(std::strlen(key), 64U);
     return key;
@@ -58,11 +58,12 @@ int import_block(const std::vector<std::string>& arguments) {
   if (error != ACL_SUCCESS) return 0;
 
   auto* bytes = static_cast<unsigned char*>(memory);
-  for (size_t i = 0; i < kSize; ++i) demand(bytes[i] == pattern(i), "byte " + std::to_string(i));
+  for (size_t i = 0; i < kBlockSize; ++i)
+    demand(bytes[i] == pattern(i), "byte " + std::to_string(i));
   aclrtPtrAttributes attributes{};
   demand(aclrtPointerGetAttributes(bytes + 5, &attributes) == ACL_SUCCESS, "attributes");
   demand(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE, "device memory");
-  demand(aclrtMemsetAsync(bytes, kSize, 7, 100, nullptr) == ACL_SUCCESS, "set");
+  demand(aclrtMemsetAsync(bytes, kBlockSize, 7, 100, nullptr) == ACL_SUCCESS, "set");
   demand(aclrtSynchronizeStream(nullptr) == ACL_SUCCESS, "synchronise");
   demand(aclrtFree(memory) == ACL_ERROR_RT_PARAM_INVALID, "free of an import");
   demand(error_text().find("aclrtIpcMemClose") != std::string::npos, "text");
@@ -73,12 +74,12 @@ int import_block(const std::vector<std::string>& arguments) {
 [[maybe_unused]] const int kImport = register_child("import_block", import_block);
 
 TEST_F(Ipc, AnotherProcessReadsAndWrites) {
-  const std::string key = export_block(kAnybody);
+  const std::string key = export_block(kAnyImporter);
   Child child("import_block", {key});
   child.write_line("go");
   EXPECT_EQ(child.read_line(), "0 ");
   EXPECT_EQ(child.wait(), 0);
-  for (size_t i = 0; i < kSize; ++i) ASSERT_EQ(bytes_[i], i < 100 ? 7 : pattern(i)) << i;
+  for (size_t i = 0; i < kBlockSize; ++i) ASSERT_EQ(bytes_[i], i < 100 ? 7 : pattern(i)) << i;
   EXPECT_EQ(aclrtIpcMemClose(key.c_str()), ACL_SUCCESS);
 }
 
@@ -100,7 +101,7 @@ TEST_F(Ipc, OnlyAllowedProcessesImport) {
 }
 
 TEST_F(Ipc, AClosedKeyIsRefused) {
-  const std::string key = export_block(kAnybody);
+  const std::string key = export_block(kAnyImporter);
   ASSERT_EQ(aclrtIpcMemClose(key.c_str()), ACL_SUCCESS);
   EXPECT_EQ(aclrtIpcMemClose(key.c_str()), ACL_ERROR_RT_PARAM_INVALID);
   Child child("import_block", {key});
@@ -122,7 +123,8 @@ int export_heap(const std::vector<std::string>&) {
          "block");
   std::memcpy(block, "weft", 5);
   char key[65];
-  demand(aclrtIpcMemGetExportKey(base, size, key, sizeof key, kAnybody) == ACL_SUCCESS, "export");
+  demand(aclrtIpcMemGetExportKey(base, size, key, sizeof key, kAnyImporter) == ACL_SUCCESS,
+         "export");
   std::puts(key);
   std::fflush(stdout);
   char end = 0;
@@ -158,7 +160,7 @@ TEST_F(Ipc, TheSameProcessGetsAMappingOfItsOwn) {
   void* again = nullptr;
   ASSERT_EQ(aclrtIpcMemImportByKey(&again, key.c_str(), 0), ACL_SUCCESS) << error_text();
   EXPECT_NE(again, block_);
-  EXPECT_EQ(std::memcmp(again, block_, kSize), 0);
+  EXPECT_EQ(std::memcmp(again, block_, kBlockSize), 0);
   bytes_[5] = 99;
   EXPECT_EQ(static_cast<unsigned char*>(again)[5], 99);
   EXPECT_EQ(aclrtIpcMemClose(key.c_str()), ACL_SUCCESS);  // the import
@@ -169,11 +171,11 @@ TEST_F(Ipc, ArgumentsAreChecked) {
   char key[65] = {};
   void* memory = nullptr;
   int32_t pid = 1;
-  EXPECT_EQ(aclrtIpcMemGetExportKey(nullptr, kSize, key, 65, 0), ACL_ERROR_INVALID_PARAM);
-  EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kSize, nullptr, 65, 0), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtIpcMemGetExportKey(nullptr, kBlockSize, key, 65, 0), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kBlockSize, nullptr, 65, 0), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclrtIpcMemGetExportKey(block_, 0, key, 65, 0), ACL_ERROR_RT_PARAM_INVALID);
-  EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kSize, key, 64, 0), ACL_ERROR_RT_PARAM_INVALID);
-  EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kSize, key, 65, 2), ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kBlockSize, key, 64, 0), ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtIpcMemGetExportKey(block_, kBlockSize, key, 65, 2), ACL_ERROR_RT_PARAM_INVALID);
   EXPECT_EQ(aclrtIpcMemGetExportKey(bytes_ + 64, 4096, key, 65, 0), ACL_ERROR_RT_PARAM_INVALID);
   EXPECT_EQ(aclrtIpcMemGetExportKey(block_, 100, key, 65, 0), ACL_ERROR_RT_PARAM_INVALID);
   EXPECT_EQ(aclrtIpcMemGetExportKey(key, 4096, key, 65, 0), ACL_ERROR_RT_PARAM_INVALID);
@@ -219,7 +221,8 @@ int fork_first(const std::vector<std::string>&) {
   void* block = nullptr;
   demand(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS, "malloc");
   char key[65];
-  demand(aclrtIpcMemGetExportKey(block, 4096, key, sizeof key, kAnybody) == ACL_SUCCESS, "export");
+  demand(aclrtIpcMemGetExportKey(block, 4096, key, sizeof key, kAnyImporter) == ACL_SUCCESS,
+         "export");
   char end = 0;
   demand(write(keys[1], key, sizeof key) == sizeof key && read(done[0], &end, 1) == 1, "talk");
   demand(std::strcmp(static_cast<char*>(block), "hello") == 0, "content");
@@ -242,9 +245,10 @@ void demand_refusal(aclError error, const std::string& what) {
 int fork_late(const std::vector<std::string>&) {
   demand(aclrtSetDevice(0) == ACL_SUCCESS, "set device");
   void* block = nullptr;
-  demand(aclrtMalloc(&block, kSize, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS, "malloc");
+  demand(aclrtMalloc(&block, kBlockSize, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS, "malloc");
   char key[65];
-  demand(aclrtIpcMemGetExportKey(block, kSize, key, sizeof key, kAnybody) == ACL_SUCCESS, "export");
+  demand(aclrtIpcMemGetExportKey(block, kBlockSize, key, sizeof key, kAnyImporter) == ACL_SUCCESS,
+         "export");
   std::strcpy(static_cast<char*>(block), "mine");
   const pid_t child = fork();
   if (child == 0) {
@@ -255,7 +259,8 @@ int fork_late(const std::vector<std::string>&) {
     demand_refusal(aclrtCreateContext(&pointer, 0), "create context");
     demand_refusal(aclhostGetHeap(0, &pointer, &size), "heap");
     demand_refusal(aclrtFree(block), "free");
-    demand_refusal(aclrtIpcMemGetExportKey(block, kSize, key, sizeof key, kAnybody), "export");
+    demand_refusal(aclrtIpcMemGetExportKey(block, kBlockSize, key, sizeof key, kAnyImporter),
+                   "export");
     demand(aclrtCreateStream(&pointer) == ACL_ERROR_RT_CONTEXT_NULL, "create stream");
     _exit(0);
   }
@@ -263,7 +268,7 @@ int fork_late(const std::vector<std::string>&) {
   waitpid(child, &status, 0);
   demand(status == 0, "status of the forked process");
   demand(std::strcmp(static_cast<char*>(block), "mine") == 0, "content");
-  demand(aclrtMemsetAsync(block, kSize, 1, kSize, nullptr) == ACL_SUCCESS, "set");
+  demand(aclrtMemsetAsync(block, kBlockSize, 1, kBlockSize, nullptr) == ACL_SUCCESS, "set");
   demand(aclrtSynchronizeStream(nullptr) == ACL_SUCCESS, "synchronise");
   return aclrtFree(block);
 }

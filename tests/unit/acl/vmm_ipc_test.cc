@@ -25,10 +25,10 @@ class VmmIpc : public VmmTest {
   }
 };
 
-constexpr uint64_t kAnybody = ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
-constexpr size_t kSize = 2 * kUnit;
+constexpr uint64_t kAnyProcess = ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
+constexpr size_t kSharedSize = 2 * kUnit;
 
-unsigned char pattern(size_t i) { return static_cast<unsigned char>(i * 11 + i / 4096); }
+unsigned char shared_byte(size_t i) { return static_cast<unsigned char>(i * 11 + i / 4096); }
 
 void wait_for_line() {
   char letter = 0;
@@ -77,24 +77,26 @@ int import_memory(const std::vector<std::string>& arguments) {
   demand(aclrtDevicePeerAccessStatus(1, 0, &enabled) == ACL_SUCCESS && enabled == 1, "peer");
 
   void* base = nullptr;
-  demand(aclrtReserveMemAddress(&base, 2 * kSize, 0, nullptr, 1) == ACL_SUCCESS, "reserve");
-  demand(aclrtMapMem(base, kSize, 0, handle, 0) == ACL_SUCCESS, "map");
+  demand(aclrtReserveMemAddress(&base, 2 * kSharedSize, 0, nullptr, 1) == ACL_SUCCESS, "reserve");
+  demand(aclrtMapMem(base, kSharedSize, 0, handle, 0) == ACL_SUCCESS, "map");
   demand(aclrtFreePhysical(handle) == ACL_SUCCESS, "free");
-  for (size_t i = 0; i < kSize; ++i) {
-    if (bytes_of(base)[i] != pattern(i)) demand(false, "byte " + std::to_string(i));
+  for (size_t i = 0; i < kSharedSize; ++i) {
+    if (bytes_of(base)[i] != shared_byte(i)) demand(false, "byte " + std::to_string(i));
   }
   aclrtDrvMemHandle own = nullptr;
   prop = device_memory(0);
-  demand(aclrtMallocPhysical(&own, kSize, &prop, 0) == ACL_SUCCESS, "allocate");
-  demand(aclrtMapMem(bytes_of(base) + kSize, kSize, 0, own, 0) == ACL_ERROR_RT_PARAM_INVALID,
+  demand(aclrtMallocPhysical(&own, kSharedSize, &prop, 0) == ACL_SUCCESS, "allocate");
+  demand(aclrtMapMem(bytes_of(base) + kSharedSize, kSharedSize, 0, own, 0) ==
+             ACL_ERROR_RT_PARAM_INVALID,
          "own and imported memory in one range");
-  demand(aclrtMemsetAsync(base, kSize, 7, 100, nullptr) == ACL_SUCCESS, "set");
+  demand(aclrtMemsetAsync(base, kSharedSize, 7, 100, nullptr) == ACL_SUCCESS, "set");
   demand(aclrtSynchronizeStream(nullptr) == ACL_SUCCESS, "synchronise");
   demand(aclrtUnmapMem(base) == ACL_SUCCESS, "unmap");
-  demand(aclrtMapMem(base, kSize, 0, handle, 0) == ACL_ERROR_RT_INVALID_HANDLE, "freed handle");
+  demand(aclrtMapMem(base, kSharedSize, 0, handle, 0) == ACL_ERROR_RT_INVALID_HANDLE,
+         "freed handle");
   return aclrtReleaseMemAddress(base);
 }
-[[maybe_unused]] const int kImport = register_child("import_memory", import_memory);
+[[maybe_unused]] const int kImportMemory = register_child("import_memory", import_memory);
 
 std::string to_hex(const void* data, size_t size) {
   std::string text;
@@ -114,22 +116,22 @@ std::string to_hex(uint64_t value) {
 
 TEST_F(VmmIpc, AnotherProcessReadsAndWrites) {
   for (const char* form : {"v1", "v2", "fabric"}) {
-    void* base = reserve(kSize);
-    aclrtDrvMemHandle handle = allocate(kSize);
-    map(base, kSize, handle);
-    for (size_t i = 0; i < kSize; ++i) bytes_of(base)[i] = pattern(i);
+    void* base = reserve(kSharedSize);
+    aclrtDrvMemHandle handle = allocate(kSharedSize);
+    map(base, kSharedSize, handle);
+    for (size_t i = 0; i < kSharedSize; ++i) bytes_of(base)[i] = shared_byte(i);
     std::string text;
     if (std::string(form) == "v1") {
-      text = to_hex(share(handle, kAnybody));
+      text = to_hex(share(handle, kAnyProcess));
     } else if (std::string(form) == "v2") {
       uint64_t value = 0;
-      ASSERT_EQ(aclrtMemExportToShareableHandleV2(handle, kAnybody,
+      ASSERT_EQ(aclrtMemExportToShareableHandleV2(handle, kAnyProcess,
                                                   ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &value),
                 ACL_SUCCESS);
       text = to_hex(value);
     } else {
       aclrtMemFabricHandle fabric;
-      ASSERT_EQ(aclrtMemExportToShareableHandleV2(handle, kAnybody,
+      ASSERT_EQ(aclrtMemExportToShareableHandleV2(handle, kAnyProcess,
                                                   ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &fabric),
                 ACL_SUCCESS);
       text = to_hex(&fabric, sizeof fabric);
@@ -138,8 +140,8 @@ TEST_F(VmmIpc, AnotherProcessReadsAndWrites) {
     child.write_line("go");
     EXPECT_EQ(child.read_line(), "0 ") << form;
     EXPECT_EQ(child.wait(), 0) << form;
-    for (size_t i = 0; i < kSize; ++i) {
-      ASSERT_EQ(bytes_of(base)[i], i < 100 ? 7 : pattern(i)) << i;
+    for (size_t i = 0; i < kSharedSize; ++i) {
+      ASSERT_EQ(bytes_of(base)[i], i < 100 ? 7 : shared_byte(i)) << i;
     }
     unmap(base);
     free_memory(handle);
@@ -148,10 +150,10 @@ TEST_F(VmmIpc, AnotherProcessReadsAndWrites) {
 }
 
 TEST_F(VmmIpc, OnlyAllowedProcessesImport) {
-  void* base = reserve(kSize);
-  aclrtDrvMemHandle handle = allocate(kSize);
-  map(base, kSize, handle);
-  for (size_t i = 0; i < kSize; ++i) bytes_of(base)[i] = pattern(i);
+  void* base = reserve(kSharedSize);
+  aclrtDrvMemHandle handle = allocate(kSharedSize);
+  map(base, kSharedSize, handle);
+  for (size_t i = 0; i < kSharedSize; ++i) bytes_of(base)[i] = shared_byte(i);
   const uint64_t shareable = share(handle, 0);
   Child stranger("import_memory", {to_hex(shareable), "v1"});
   Child friendly("import_memory", {to_hex(shareable), "v1"});
@@ -171,8 +173,8 @@ TEST_F(VmmIpc, OnlyAllowedProcessesImport) {
 }
 
 TEST_F(VmmIpc, FreedMemoryIsNotImported) {
-  aclrtDrvMemHandle handle = allocate(kSize);
-  const uint64_t shareable = share(handle, kAnybody);
+  aclrtDrvMemHandle handle = allocate(kSharedSize);
+  const uint64_t shareable = share(handle, kAnyProcess);
   free_memory(handle);
   Child child("import_memory", {to_hex(shareable), "v1"});
   child.write_line("go");
@@ -194,7 +196,7 @@ TEST_F(VmmIpc, MistakesOfSharingAreNamed) {
   EXPECT_EQ(aclrtMemExportToShareableHandle(handle, none, 2, &value), ACL_ERROR_RT_PARAM_INVALID);
   const auto wrong = enum_value<aclrtMemSharedHandleType>(3);
   EXPECT_EQ(aclrtMemExportToShareableHandleV2(handle, 0, wrong, &value), ACL_ERROR_INVALID_PARAM);
-  const uint64_t shareable = share(handle, kAnybody);
+  const uint64_t shareable = share(handle, kAnyProcess);
   EXPECT_EQ(aclrtMemExportToShareableHandle(handle, none, 0, &value), ACL_ERROR_RT_PARAM_INVALID);
   expect_text("exported the handle before");
   EXPECT_EQ(aclrtMemSetPidToShareableHandle(shareable, &pid, 1), ACL_ERROR_RT_NO_PERMISSION);
@@ -239,8 +241,8 @@ int export_and_wait(const std::vector<std::string>&) {
   demand(aclrtMallocPhysical(&handle, kUnit, &prop, 0) == ACL_SUCCESS, "allocate");
   demand(aclrtReserveMemAddress(&base, kUnit, 0, nullptr, 1) == ACL_SUCCESS, "reserve");
   demand(aclrtMapMem(base, kUnit, 0, handle, 0) == ACL_SUCCESS, "map");
-  demand(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, kAnybody, &shareable) ==
-             ACL_SUCCESS,
+  demand(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, kAnyProcess,
+                                         &shareable) == ACL_SUCCESS,
          "export");
   demand(aclrtFreePhysical(handle) == ACL_SUCCESS, "free");
   std::strcpy(static_cast<char*>(base), "weft");
@@ -248,7 +250,7 @@ int export_and_wait(const std::vector<std::string>&) {
   wait_for_line();
   return 1;
 }
-[[maybe_unused]] const int kExport = register_child("export_and_wait", export_and_wait);
+[[maybe_unused]] const int kExportMemory = register_child("export_and_wait", export_and_wait);
 
 TEST_F(VmmIpc, ImportedMemoryOutlivesTheExporter) {
   Child child("export_and_wait", {});

@@ -43,7 +43,7 @@ int fill_a_small_device(const std::vector<std::string>&) {
   demand(aclrtFreePhysical(more) == ACL_SUCCESS, "free physical");
   return malloc(4 * kUnit);
 }
-[[maybe_unused]] const int kFill = register_child("fill_a_small_device", fill_a_small_device);
+[[maybe_unused]] const int kFillDevice = register_child("fill_a_small_device", fill_a_small_device);
 
 TEST(VmmRoom, IsSharedWithTheHeap) {
   EXPECT_EQ(Child("fill_a_small_device", {}, {{"WEFT_DEVICE_MEMORY", "8M"}}).wait(), 0);
@@ -174,7 +174,7 @@ int fork_with_mappings(const std::vector<std::string>&) {
   demand(aclrtMapMem(base, kUnit, 0, handle, 0) == ACL_SUCCESS, "map");
   return status;
 }
-[[maybe_unused]] const int kFork = register_child("fork_with_mappings", fork_with_mappings);
+[[maybe_unused]] const int kForkMapped = register_child("fork_with_mappings", fork_with_mappings);
 
 TEST(VmmFork, IsRefusedAfterUse) { EXPECT_EQ(Child("fork_with_mappings", {}).wait(), 0); }
 

@@ -12,7 +12,7 @@ namespace {
 
 class Vmm : public VmmTest {};
 
-unsigned char pattern(size_t i) { return static_cast<unsigned char>(i * 7 + i / 4096); }
+unsigned char mapped_byte(size_t i) { return static_cast<unsigned char>(i * 7 + i / 4096); }
 
 // Two pieces of memory next to each other are used as one, odd sizes and the seam included.
 TEST_F(Vmm, AdjoiningMappingsAreUsedLikeOneBlock) {
@@ -23,7 +23,7 @@ TEST_F(Vmm, AdjoiningMappingsAreUsedLikeOneBlock) {
   map(bytes + kUnit, kUnit, handles[1]);
   map(bytes, kUnit, handles[0]);
   std::vector<unsigned char> in(2 * kUnit);
-  for (size_t i = 0; i < in.size(); ++i) in[i] = pattern(i);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = mapped_byte(i);
   for (const size_t size : {size_t{1}, size_t{4097}, 2 * kUnit - 3, 2 * kUnit}) {
     const size_t at = 2 * kUnit - size;
     std::vector<unsigned char> out(size);
@@ -45,7 +45,7 @@ TEST_F(Vmm, AdjoiningMappingsAreUsedLikeOneBlock) {
             ACL_ERROR_RT_PARAM_INVALID);
   expect_text("ends outside");
   for (aclrtDrvMemHandle handle : handles) free_memory(handle);
-  EXPECT_EQ(bytes[kUnit], pattern(kUnit));  // memory stays while it is mapped
+  EXPECT_EQ(bytes[kUnit], mapped_byte(kUnit));  // memory stays while it is mapped
   unmap(bytes);
   unmap(bytes + kUnit);
   release(base);
