@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -71,12 +70,11 @@ class Rank final : public Listener {
   void on_peer_left(std::uint32_t rank) noexcept override { say("left " + std::to_string(rank)); }
   void on_message(std::uint32_t from, std::span<const std::byte> bytes) noexcept override {
     if (expected_ == 0) {
-      const bool right =
-          std::ranges::equal(bytes, blob_of(from, bytes.size() - blob_of(from).size()));
+      const bool right = is_blob(bytes, blob_of(from, bytes.size() - blob_of(from).size()));
       return say((right ? "got " : "wrong ") + std::to_string(bytes.size()) + " from " +
                  std::to_string(from));
     }
-    if (!std::ranges::equal(bytes, blob_of(from, counts_[from]++))) say("out of order");
+    if (!is_blob(bytes, blob_of(from, counts_[from]++))) say("out of order");
     if (--expected_ == 0) say("got all");
   }
 
