@@ -26,6 +26,7 @@ struct Blob {
   uint64_t board;
   uint64_t shared;  // of the tasks engine
   uint64_t length;  // of the first description
+  cpu_set_t cores;  // that its thread may run on
 };
 
 /// One of the descriptions. Throws Error.
@@ -51,10 +52,12 @@ std::string host_name() {
   return name;
 }
 
-uint32_t usable_cores() {
+/// Of this thread; none if nobody knows.
+cpu_set_t usable_cores() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<uint32_t>(CPU_COUNT(&set));
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
+  return set;
 }
 
 std::vector<std::string> names_of(const std::vector<OpenMemory>& memories) {
@@ -138,7 +141,7 @@ void Communicator::allocate_board() {
 }
 
 std::vector<std::byte> Communicator::describe_endpoints() const {
-  Blob blob{reinterpret_cast<uint64_t>(board_), 0, 0};
+  Blob blob{reinterpret_cast<uint64_t>(board_), 0, 0, usable_cores()};
   if (tasks_engine_ != nullptr) blob.shared = tasks_engine_->shared();
   std::vector<std::byte> bytes(sizeof blob);
   const auto add = [&](void* endpoint) {
@@ -218,15 +221,17 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.rank = rank_;
   setup_.ranks = ranks_;
   setup_.scratch_bytes = options_.scratch_bytes;
-  setup_.spins = ranks_ <= usable_cores() ? kSpins : 0;
   setup_.timeout = options_.exec_timeout;
   weft_endpoint_info unused{};
   const std::vector<weft_peer_view> of_tasks =
       has_both_engines() ? connect(tasks_engine_->endpoint(), true, unused) : views;
   std::vector<int64_t> deltas;
+  cpu_set_t cores;  // of all: each rank may be bound to its own
+  CPU_ZERO(&cores);
   for (uint32_t r = 0; r < ranks_; ++r) {
     const control::Peer& peer = session_->peers()[r];
     const Blob there = blob_of(peer);
+    CPU_OR(&cores, &cores, &there.cores);
     if (tasks_engine_ != nullptr) {
       tasks_engine_->add_peer(there.shared + static_cast<uint64_t>(of_tasks[r].delta));
     }
@@ -236,6 +241,7 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
     deltas.push_back(views[r].delta);
     setup_.peer_names.push_back(fmt::format("rank {} (host {}, pid {})", r, peer.host, peer.pid));
   }
+  setup_.spins = ranks_ <= static_cast<uint32_t>(CPU_COUNT(&cores)) ? kSpins : 0;
   const auto plugins = std::count_if(opened_.begin(), opened_.end(),
                                      [](const OpenMemory& each) { return each.plugin != nullptr; });
   setup_.map = std::make_unique<exec::AddressMap>(std::move(deltas), 1 + plugins);

@@ -52,9 +52,13 @@ TEST_F(DefaultPolicy, ChangesAlgorithmWhereItSays) {
         .choose({WEFT_OP_ALL_REDUCE, bytes, ranks, HCCL_DATA_TYPE_INT8, HCCL_REDUCE_MAX, false})
         .algorithm->name;
   };
-  EXPECT_EQ(chosen(1024, 4), "mesh.one_shot");
-  EXPECT_EQ(chosen(1025, 4), "mesh.two_shot");
-  EXPECT_EQ(chosen(8, 5), "tree.star_all_reduce");
+  EXPECT_EQ(chosen(512, 2), "mesh.one_shot");
+  EXPECT_EQ(chosen(513, 2), "mesh.two_shot");
+  EXPECT_EQ(chosen(4096, 4), "mesh.one_shot");
+  EXPECT_EQ(chosen(4097, 4), "mesh.two_shot");
+  EXPECT_EQ(chosen(8, 8), "mesh.one_shot");
+  EXPECT_EQ(chosen(513, 8), "tree.star_all_reduce");
+  EXPECT_EQ(chosen(8, 9), "tree.star_all_reduce");
   EXPECT_EQ(chosen(4096, 1000), "tree.star_all_reduce");
   EXPECT_EQ(chosen(4097, 17), "mesh.two_shot");
 }

@@ -30,6 +30,7 @@ const char* const kNames[] = {
     "mesh.pairwise",
     "mesh.pairwise_v",
     "mesh.broadcast",
+    "mesh.broadcast_flat",
     "mesh.broadcast_push",
     "mesh.scatter",
     "mesh.scatter_push",

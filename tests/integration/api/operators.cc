@@ -92,11 +92,9 @@ std::vector<Algorithm> algorithms_of(Op op) {
               {"tree.nhr_all_reduce", false},   {"tree.doubling_all_reduce", false},
               {"tree.gather_all_reduce", true}, {"tree.star_all_reduce", true}};
     case Op::kBroadcast:
-      return {{"mesh.broadcast", false},
-              {"mesh.broadcast_push", false},
-              {"ring.broadcast", false},
-              {"tree.hd_broadcast", false},
-              {"tree.nhr_broadcast", false}};
+      return {{"mesh.broadcast", false},      {"mesh.broadcast_flat", false},
+              {"mesh.broadcast_push", false}, {"ring.broadcast", false},
+              {"tree.hd_broadcast", false},   {"tree.nhr_broadcast", false}};
     case Op::kReduceScatter:
       return {{"mesh.reduce_scatter", true},
               {"mesh.reduce_scatter_push", true},
