@@ -141,7 +141,7 @@ void Executor::copy(const PlanStep& step, const Operand* operands) noexcept {
   const std::byte* src = address(operands[step.dst_count]);
   for (uint32_t i = 0; i < step.dst_count; ++i) {
     std::byte* dst = address(operands[i]);
-    if (dst != src) setup_.transport->copy(dst, src, step.length);
+    if (dst != src) setup_.transport->copy(dst, src, step.length, setup_.ranks);
   }
 }
 
@@ -150,7 +150,7 @@ void Executor::reduce(const Task& task, const PlanStep& step, const Operand* ope
   for (uint32_t i = 0; i < total; ++i) pointers_[i] = address(operands[i]);
   setup_.transport->reduce(pointers_.data(), step.dst_count, pointers_.data() + step.dst_count,
                            step.src_count, step.length, task.plan->key.type,
-                           task.plan->key.reduce_op);
+                           task.plan->key.reduce_op, setup_.ranks);
 }
 
 uint64_t Executor::block_length(const Task& task, uint32_t index) noexcept {
@@ -167,7 +167,7 @@ void Executor::copy_block(const Task& task, const PlanStep& step,
   const std::byte* src = block_address(task, operands[step.dst_count]);
   for (uint32_t i = 0; i < step.dst_count; ++i) {
     std::byte* dst = block_address(task, operands[i]);
-    if (dst != src) setup_.transport->copy(dst, src, length);
+    if (dst != src) setup_.transport->copy(dst, src, length, setup_.ranks);
   }
 }
 
@@ -179,16 +179,17 @@ void Executor::reduce_block(const Task& task, const PlanStep& step,
   for (uint32_t i = 0; i < total; ++i) pointers_[i] = block_address(task, operands[i]);
   setup_.transport->reduce(pointers_.data(), step.dst_count, pointers_.data() + step.dst_count,
                            step.src_count, length / task.plan->plan.element_bytes,
-                           task.plan->key.type, task.plan->key.reduce_op);
+                           task.plan->key.type, task.plan->key.reduce_op, setup_.ranks);
 }
 
 void Executor::stage(const Task& task, const StageCopy& copy) noexcept {
-  if (copy.blocks == 0) return setup_.transport->copy(copy.to, copy.from, copy.bytes);
+  if (copy.blocks == 0) return setup_.transport->copy(copy.to, copy.from, copy.bytes, setup_.ranks);
   for (uint32_t i = copy.first; i < copy.first + copy.blocks; ++i) {
     const uint64_t at = task.blocks.offsets[i];
     if (task.blocks.lengths[i] == 0) continue;
     setup_.transport->copy(static_cast<std::byte*>(copy.to) + at,
-                           static_cast<const std::byte*>(copy.from) + at, task.blocks.lengths[i]);
+                           static_cast<const std::byte*>(copy.from) + at, task.blocks.lengths[i],
+                           setup_.ranks);
   }
 }
 

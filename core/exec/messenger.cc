@@ -126,7 +126,7 @@ int32_t Messenger::progress(MessageTask& task) noexcept {
     task.begun = true;
     for (const MessageStep& step : task.steps) {
       if (step.staged == nullptr) continue;
-      setup_.transport->copy(const_cast<void*>(step.from), step.staged, step.bytes);
+      setup_.transport->copy(const_cast<void*>(step.from), step.staged, step.bytes, 1);
     }
   }
   for (uint32_t idle = 0; idle <= setup_.spins;) {
@@ -175,7 +175,7 @@ Messenger::Advance Messenger::advance(MessageStep& step) noexcept {
     case MessageStep::Kind::kReceive:
       return receive(step);
     default:
-      if (step.to != step.from) setup_.transport->copy(step.to, step.from, step.bytes);
+      if (step.to != step.from) setup_.transport->copy(step.to, step.from, step.bytes, 1);
       step.done = true;
       return Advance::kMoved;
   }
@@ -237,7 +237,7 @@ bool Messenger::take(const MessageStep& step, const Mail& mail) noexcept {
     return true;
   }
   const void* from = setup_.map->start_reading(step.peer, mail.place);
-  if (from != nullptr) setup_.transport->copy(step.to, from, step.bytes);
+  if (from != nullptr) setup_.transport->copy(step.to, from, step.bytes, 1);
   setup_.map->stop_reading(step.peer, mail.place);
   return from != nullptr;
 }

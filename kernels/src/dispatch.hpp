@@ -19,8 +19,9 @@ using ReduceFn = void (*)(void* const* dsts, size_t ndst, const void* const* src
 struct Kernels {
   ReduceFn reduce[kTypeCount][kOpCount] = {};
   ReduceFn spread = nullptr;  ///< copies one source to several destinations
-  /// A call streams that touches and that writes at least so many bytes.
-  size_t stream_touched = 0, stream_written = 0;
+  /// A call streams that touches, alone or with its sharers, and that writes at least so many
+  /// bytes.
+  size_t stream_touched = 0, stream_shared = 0, stream_written = 0;
 };
 
 /// Enter the kernels of the best of `targets`, a mask of HWY_* target bits, into the table.
@@ -34,8 +35,9 @@ int64_t usable_targets();
 Kernels make_kernels(int64_t targets);
 
 /// kernels::copy and kernels::reduce with a given table.
-void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes) noexcept;
+void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes,
+               size_t sharers = 1) noexcept;
 void reduce_with(const Kernels& kernels, void* const* dsts, size_t ndst, const void* const* srcs,
-                 size_t nsrc, size_t count, int type, int op) noexcept;
+                 size_t nsrc, size_t count, int type, int op, size_t sharers = 1) noexcept;
 
 }  // namespace weft::kernels

@@ -35,39 +35,43 @@ std::atomic<const Kernels*> ready{nullptr};
 /// that are only to be written, but it takes up to twice the time when the memory that the call
 /// touches, sources included, stays in the last-level cache.
 [[gnu::noinline]] bool should_stream_large(const Kernels& kernels, void* const* dsts, size_t ndst,
-                                           const void* const* srcs, size_t nsrc,
-                                           size_t bytes) noexcept {
+                                           const void* const* srcs, size_t nsrc, size_t bytes,
+                                           size_t least) noexcept {
   if (ndst * bytes < kernels.stream_written) return false;
   size_t in_place = 0;
   for (size_t d = 0; d < ndst; ++d) in_place += std::count(srcs, srcs + nsrc, dsts[d]) != 0;
-  return (nsrc + ndst - in_place) * bytes >= kernels.stream_touched;
+  return (nsrc + ndst - in_place) * bytes >= least;
 }
 
+/// `bytes` of all sharers together.
 inline bool should_stream(const Kernels& kernels, void* const* dsts, size_t ndst,
-                          const void* const* srcs, size_t nsrc, size_t bytes) noexcept {
-  return (nsrc + ndst) * bytes >= kernels.stream_touched &&
-         should_stream_large(kernels, dsts, ndst, srcs, nsrc, bytes);
+                          const void* const* srcs, size_t nsrc, size_t bytes,
+                          bool shared) noexcept {
+  const size_t least = shared ? kernels.stream_shared : kernels.stream_touched;
+  return (nsrc + ndst) * bytes >= least &&
+         should_stream_large(kernels, dsts, ndst, srcs, nsrc, bytes, least);
 }
 
 /// Calls the kernel, which is given what a kernel can be given: see ReduceFn.
 inline void run(ReduceFn kernel, const Kernels& kernels, void* const* dsts, size_t ndst,
-                const void* const* srcs, size_t nsrc, size_t bytes) noexcept {
+                const void* const* srcs, size_t nsrc, size_t bytes, size_t sharers) noexcept {
   report_call(dsts, ndst, srcs, nsrc, bytes);
-  kernel(dsts, ndst, srcs, nsrc, bytes, should_stream(kernels, dsts, ndst, srcs, nsrc, bytes));
+  kernel(dsts, ndst, srcs, nsrc, bytes,
+         should_stream(kernels, dsts, ndst, srcs, nsrc, bytes * sharers, sharers > 1));
 }
 
 /// One source to every destination. One that is the source itself is left alone; the source is
 /// then read once for those before and once for those after it.
-void spread(const Kernels& kernels, void* const* dsts, size_t ndst, const void* src,
-            size_t bytes) noexcept {
+void spread(const Kernels& kernels, void* const* dsts, size_t ndst, const void* src, size_t bytes,
+            size_t sharers) noexcept {
   size_t n = 0;
   while (n < ndst && dsts[n] != src) ++n;
   if (n == 1) {
-    copy_with(kernels, dsts[0], src, bytes);
+    copy_with(kernels, dsts[0], src, bytes, sharers);
   } else if (n > 1) {
-    run(kernels.spread, kernels, dsts, n, &src, 1, bytes);
+    run(kernels.spread, kernels, dsts, n, &src, 1, bytes, sharers);
   }
-  if (n + 1 < ndst) spread(kernels, dsts + n + 1, ndst - n - 1, src, bytes);
+  if (n + 1 < ndst) spread(kernels, dsts + n + 1, ndst - n - 1, src, bytes, sharers);
 }
 
 /// While it lives, the thread rounds to nearest and keeps subnormals, however the program has set
@@ -99,14 +103,14 @@ class DefaultFloatMode {
 };
 
 inline void reduce_checked(const Kernels& kernels, void* const* dsts, size_t ndst,
-                           const void* const* srcs, size_t nsrc, size_t count, int type,
-                           int op) noexcept {
+                           const void* const* srcs, size_t nsrc, size_t count, int type, int op,
+                           size_t sharers) noexcept {
   assert(type_size(type) != 0 && nsrc >= 1 && ndst >= 1);
   const size_t bytes = count * kTypeSizes[type];
-  if (nsrc == 1) return spread(kernels, dsts, ndst, srcs[0], bytes);
+  if (nsrc == 1) return spread(kernels, dsts, ndst, srcs[0], bytes, sharers);
   assert(supported(type, op));
   const DefaultFloatMode mode(type);
-  run(kernels.reduce[type][op], kernels, dsts, ndst, srcs, nsrc, bytes);
+  run(kernels.reduce[type][op], kernels, dsts, ndst, srcs, nsrc, bytes, sharers);
 }
 
 }  // namespace
@@ -118,37 +122,41 @@ Kernels make_kernels(int64_t targets) {
   // Measured on a 32 MB cache, one process and two at once: streaming begins to win when a call
   // touches 18 to 24 MB. Results that are a small part of the cache are left there for the reader.
   const size_t cache = last_level_cache_bytes();
+  // In collectives, where a rank reads what another has, it does so when all of them touch 10 to 14
+  // MB (2 to 8 ranks).
   kernels.stream_touched = cache / 8 * 5;
+  kernels.stream_shared = cache / 8 * 3;
   kernels.stream_written = cache / 8;
   return kernels;
 }
 
-void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes) noexcept {
+void copy_with(const Kernels& kernels, void* dst, const void* src, size_t bytes,
+               size_t sharers) noexcept {
   if (dst == src || bytes == 0) return;
-  if (should_stream(kernels, &dst, 1, &src, 1, bytes)) {
-    run(kernels.spread, kernels, &dst, 1, &src, 1, bytes);
+  if (should_stream(kernels, &dst, 1, &src, 1, bytes * sharers, sharers > 1)) {
+    run(kernels.spread, kernels, &dst, 1, &src, 1, bytes, sharers);
   } else {
     std::memcpy(dst, src, bytes);
   }
 }
 
 void reduce_with(const Kernels& kernels, void* const* dsts, size_t ndst, const void* const* srcs,
-                 size_t nsrc, size_t count, int type, int op) noexcept {
-  reduce_checked(kernels, dsts, ndst, srcs, nsrc, count, type, op);
+                 size_t nsrc, size_t count, int type, int op, size_t sharers) noexcept {
+  reduce_checked(kernels, dsts, ndst, srcs, nsrc, count, type, op, sharers);
 }
 
-void copy(void* dst, const void* src, size_t bytes) noexcept {
+void copy(void* dst, const void* src, size_t bytes, size_t sharers) noexcept {
   const Kernels* kernels = ready.load(std::memory_order_acquire);
-  copy_with(kernels != nullptr ? *kernels : made_kernels(), dst, src, bytes);
+  copy_with(kernels != nullptr ? *kernels : made_kernels(), dst, src, bytes, sharers);
 }
 
 void reduce(void* const* dsts, size_t ndst, const void* const* srcs, size_t nsrc, size_t count,
-            int type, int op) noexcept {
+            int type, int op, size_t sharers) noexcept {
   // Two ends, so that the usual one has no call to return from.
   if (const Kernels* kernels = ready.load(std::memory_order_acquire)) {
-    reduce_checked(*kernels, dsts, ndst, srcs, nsrc, count, type, op);
+    reduce_checked(*kernels, dsts, ndst, srcs, nsrc, count, type, op, sharers);
   } else {
-    reduce_with(made_kernels(), dsts, ndst, srcs, nsrc, count, type, op);
+    reduce_with(made_kernels(), dsts, ndst, srcs, nsrc, count, type, op, sharers);
   }
 }
 

@@ -276,11 +276,13 @@ int32_t look_up(void* raw, const void* address, weft_place* place) {
   return hccs::look_up(endpoint.heap_base, endpoint.heap_size, address, place);
 }
 
-void copy(void* dst, const void* src, uint64_t bytes) { kernels::copy(dst, src, bytes); }
+void copy(void* dst, const void* src, uint64_t bytes, uint32_t sharers) {
+  kernels::copy(dst, src, bytes, sharers);
+}
 
 void reduce(void* const* dsts, uint64_t dst_count, const void* const* srcs, uint64_t src_count,
-            uint64_t count, int32_t type, int32_t op) {
-  kernels::reduce(dsts, dst_count, srcs, src_count, count, type, op);
+            uint64_t count, int32_t type, int32_t op, uint32_t sharers) {
+  kernels::reduce(dsts, dst_count, srcs, src_count, count, type, op, sharers);
 }
 
 int32_t reduces(int32_t type, int32_t op) { return kernels::supported(type, op) ? 1 : 0; }

@@ -119,10 +119,14 @@ static int32_t look_up(void* endpoint, const void* address, weft_place* place) {
   return WEFT_E_NOT_SUPPORT;
 }
 
-static void copy(void* dst, const void* src, uint64_t bytes) { memmove(dst, src, bytes); }
+static void copy(void* dst, const void* src, uint64_t bytes, uint32_t sharers) {
+  (void)sharers;
+  memmove(dst, src, bytes);
+}
 
 static void reduce(void* const* dsts, uint64_t dst_count, const void* const* srcs,
-                   uint64_t src_count, uint64_t count, int32_t type, int32_t op) {
+                   uint64_t src_count, uint64_t count, int32_t type, int32_t op, uint32_t sharers) {
+  (void)sharers;
   (void)dsts;
   (void)dst_count;
   (void)srcs;
@@ -201,9 +205,9 @@ static int32_t task_passed(void* endpoint, uint32_t mark) {
 
 /* Referenced also where a fault keeps them out of their tables. */
 extern void (*const weft_fault_reduce)(void* const*, uint64_t, const void* const*, uint64_t,
-                                       uint64_t, int32_t, int32_t);
+                                       uint64_t, int32_t, int32_t, uint32_t);
 void (*const weft_fault_reduce)(void* const*, uint64_t, const void* const*, uint64_t, uint64_t,
-                                int32_t, int32_t) = reduce;
+                                int32_t, int32_t, uint32_t) = reduce;
 extern int32_t (*const weft_fault_record)(void*, void*, uint32_t, uint32_t);
 int32_t (*const weft_fault_record)(void*, void*, uint32_t, uint32_t) = task_record;
 extern const weft_tasks* const weft_fault_tasks;

@@ -191,7 +191,7 @@ std::byte* Limit::own_output(uint64_t block) const {
 
 void Limit::reduce(size_t destinations, uint64_t count) {
   kernels::reduce(destinations_.data(), destinations, sources_.data(), spec_.ranks, count,
-                  spec_.type, spec_.reduce_op);
+                  spec_.type, spec_.reduce_op, spec_.ranks);
 }
 
 /// All-reduce and reduce: each rank sums a slice, whole cache lines, and writes it to all that want
@@ -228,11 +228,11 @@ void Limit::reduce_blocks() {
 void Limit::gather() {
   signal_all();
   const uint64_t theirs = spec_.op == Op::kAllToAll ? rank_ : 0;
-  kernels::copy(own_output(rank_), send_of(rank_, theirs), block_);
+  kernels::copy(own_output(rank_), send_of(rank_, theirs), block_, spec_.ranks);
   for (uint32_t i = 1; i < spec_.ranks; ++i) {
     const uint32_t peer = (rank_ + i) % spec_.ranks;
     wait(peer, round_);
-    kernels::copy(own_output(peer), send_of(peer, theirs), block_);
+    kernels::copy(own_output(peer), send_of(peer, theirs), block_, spec_.ranks);
   }
   signal_all();
   wait_all();
@@ -243,12 +243,12 @@ void Limit::from_root() {
   const bool scatters = spec_.op == Op::kScatter;
   if (rank_ == spec_.root) {
     signal_all();
-    if (scatters) kernels::copy(own_output(0), send_of(rank_, rank_), block_);
+    if (scatters) kernels::copy(own_output(0), send_of(rank_, rank_), block_, spec_.ranks);
     ++round_;
     return wait_all();
   }
   wait(spec_.root, ++round_);
-  kernels::copy(own_output(0), send_of(spec_.root, scatters ? rank_ : 0), block_);
+  kernels::copy(own_output(0), send_of(spec_.root, scatters ? rank_ : 0), block_, spec_.ranks);
   ++round_;
   signal(spec_.root);
 }

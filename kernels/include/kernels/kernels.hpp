@@ -33,7 +33,9 @@ enum ReduceOp : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3 };
 
 /// Copies `bytes` bytes. The ranges do not overlap, or are equal: then nothing happens.
 /// A release store after the return publishes the copy to other threads and processes.
-void copy(void* dst, const void* src, size_t bytes) noexcept;
+/// `sharers`: threads that do the like at the same time with the same last-level cache; what they
+/// touch together decides whether the stores go past the caches.
+void copy(void* dst, const void* src, size_t bytes, size_t sharers = 1) noexcept;
 
 /// dsts[*][i] = srcs[0][i] op srcs[1][i] op ..., in that order, for every i < count.
 ///
@@ -46,7 +48,7 @@ void copy(void* dst, const void* src, size_t bytes) noexcept;
 /// in any source gives the quiet positive NaN; -0 < +0. The bits of an element depend on the
 /// sources' values only: not on its position, the count, an alignment, or the processor's vectors.
 void reduce(void* const* dsts, size_t ndst, const void* const* srcs, size_t nsrc, size_t count,
-            int type, int op) noexcept;
+            int type, int op, size_t sharers = 1) noexcept;
 
 /// Whether `reduce` combines two sources of this type with this op.
 bool supported(int type, int op) noexcept;

@@ -194,12 +194,14 @@ typedef struct weft_transport {
    * address but null; it is not read. The caller has set place->head. */
   int32_t (*look_up)(void* endpoint, const void* address, weft_place* place);
 
-  /* dst = src. No overlap unless equal. After return, a release store publishes the data. */
-  void (*copy)(void* dst, const void* src, uint64_t bytes);
+  /* dst = src. No overlap unless equal. After return, a release store publishes the data.
+   * `sharers`: ranks of this host that move as much at the same time, this one included; what they
+   * touch together may decide how. */
+  void (*copy)(void* dst, const void* src, uint64_t bytes, uint32_t sharers);
   /* Each dst[i] = srcs[0][i] op srcs[1][i] op ...; `type` and `op` are HcclDataType and
    * HcclReduceOp values. A dst may equal a source. One source: a copy to several destinations. */
   void (*reduce)(void* const* dsts, uint64_t dst_count, const void* const* srcs, uint64_t src_count,
-                 uint64_t count, int32_t type, int32_t op);
+                 uint64_t count, int32_t type, int32_t op, uint32_t sharers);
   /* 1 if reduce can combine this type with this op. */
   int32_t (*reduces)(int32_t type, int32_t op);
 

@@ -36,9 +36,11 @@ inline weft_transport loopback() {
   weft_transport t{};
   t.head = WEFT_HEAD(weft_transport);
   t.task_error = [](const char* text) { last_task_error = text; };
-  t.copy = [](void* dst, const void* src, uint64_t bytes) { std::memcpy(dst, src, bytes); };
+  t.copy = [](void* dst, const void* src, uint64_t bytes, uint32_t) {
+    std::memcpy(dst, src, bytes);
+  };
   t.reduce = [](void* const* dsts, uint64_t nd, const void* const* srcs, uint64_t ns,
-                uint64_t count, int32_t, int32_t) {
+                uint64_t count, int32_t, int32_t, uint32_t) {
     for (uint64_t i = 0; i < count; ++i) {
       int32_t sum = 0;
       for (uint64_t s = 0; s < ns; ++s) sum += static_cast<const int32_t*>(srcs[s])[i];
