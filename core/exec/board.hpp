@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of one rank that its peers write signals to and read its state from. One per rank and
-// communicator; all ranks map all boards. Layout: Board, lines[2][ranks], mail[ranks],
-// receipts[ranks], then, on a page border, two Scratch areas.
+// communicator; all ranks map all boards. Layout: Board, lines[depth][ranks], mail[ranks],
+// receipts[ranks], then, on a page border, `depth` small Scratch areas and two large ones.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,12 @@
 
 namespace weft::exec {
 
-/// A signal from one peer, for calls of one parity. Written by the sender only, read by the
+/// Calls that a rank may be ahead of another one: where nobody waits for an answer, ranks that
+/// share a core then change places once in so many calls. A power of two.
+inline constexpr uint32_t kMostDepth = 32;
+constexpr uint32_t depth_of(uint32_t ranks) noexcept { return ranks <= 64 ? kMostDepth : 8; }
+
+/// A signal from one peer, for one call in depth_of(). Written by the sender only, read by the
 /// receiver only. All members but `epoch` are written with the first signal of a call and stay
 /// until the receiver has ended that call.
 struct alignas(64) Line {
@@ -28,7 +33,7 @@ static_assert(sizeof(Line) == 64);
 
 constexpr uint64_t epoch_of(uint64_t call, uint32_t ordinal) { return call << 16 | ordinal; }
 
-/// What this rank is calling, by parity: read by peers that wait, to see whether it is the same.
+/// What this rank is calling: read by peers that wait, to see whether it is the same.
 struct alignas(64) Record {
   std::atomic<uint64_t>
       tag;  // call << 32 | fingerprint: one word, so that a reader never sees halves of two calls
@@ -99,33 +104,48 @@ struct Board {
     std::atomic<uint64_t> done;  // calls completed by this rank
   } progress;
   Fault fault;
-  Record records[2];
+  Record records[kMostDepth];
   Record
       issued[kIssued];  // of the tasks engine, where calls are on their way long after their issue
 
   [[nodiscard]] Line* lines() { return reinterpret_cast<Line*>(this + 1); }
   /// The line for signals of `from`.
   [[nodiscard]] Line* line(uint64_t call, uint32_t from, uint32_t ranks) {
-    return lines() + (call & 1) * ranks + from;
+    return lines() + call % depth_of(ranks) * ranks + from;
   }
   [[nodiscard]] Mail* mail(uint32_t from, uint32_t ranks) {
-    return reinterpret_cast<Mail*>(lines() + size_t{2} * ranks) + from;
+    return reinterpret_cast<Mail*>(lines() + size_t{depth_of(ranks)} * ranks) + from;
   }
   [[nodiscard]] Receipt* receipt(uint32_t from, uint32_t ranks) {
     return reinterpret_cast<Receipt*>(mail(ranks, ranks)) + from;
   }
 };
 
-/// Offsets and size of a board of `ranks` ranks with two Scratch areas of `scratch` bytes.
+/// Scratch areas, each with its number, of which a call uses one: small ones if the plan says so,
+/// in turn, else the two large ones.
+/// From one small area to the next: no power of two, or their beginnings would share a cache set.
+inline constexpr uint64_t kSmallStride = schedule::kSmallScratch + 5 * schedule::kCacheLine;
+constexpr uint32_t area_of(uint64_t call, bool small, uint32_t depth) noexcept {
+  return static_cast<uint32_t>(small ? call % depth : depth + call % 2);
+}
+
+/// Offsets and size of a board of `ranks` ranks with two large Scratch areas of `scratch` bytes.
 struct BoardLayout {
-  uint64_t scratch_offset[2];
+  uint64_t scratch_offset[kMostDepth + 2];
   uint64_t bytes;
 };
 constexpr BoardLayout board_layout(uint32_t ranks, uint64_t scratch) {
-  const uint64_t head = sizeof(Board) + ranks * (2 * sizeof(Line) + sizeof(Mail) + sizeof(Receipt));
-  const uint64_t start = (head + 4095) / 4096 * 4096;
+  const uint32_t depth = depth_of(ranks);
+  const uint64_t head =
+      sizeof(Board) + ranks * (depth * sizeof(Line) + sizeof(Mail) + sizeof(Receipt));
+  BoardLayout layout{};
+  uint64_t at = (head + 4095) / 4096 * 4096;
+  for (uint32_t i = 0; i < depth; ++i, at += kSmallStride) layout.scratch_offset[i] = at;
+  at = (at + 4095) / 4096 * 4096;
   const uint64_t area = (scratch + 4095) / 4096 * 4096;
-  return {{start, start + area}, start + 2 * area};
+  for (uint32_t i = depth; i < depth + 2; ++i, at += area) layout.scratch_offset[i] = at;
+  layout.bytes = at;
+  return layout;
 }
 
 }  // namespace weft::exec

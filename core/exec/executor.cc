@@ -22,16 +22,18 @@ constexpr uint32_t kCarryShift = 24;
 Executor::Executor(const Setup& setup, Watch& watch)
     : setup_(setup),
       watch_(watch),
+      depth_(depth_of(setup_.ranks)),
       board_(setup_.boards[setup_.rank]),
       seen_(setup_.ranks, 0),
+      ended_(setup_.ranks, 0),
       pointers_(2 * schedule::max_operands(setup_.ranks)) {
   const BoardLayout layout = board_layout(setup_.ranks, setup_.scratch_bytes);
-  for (uint32_t parity = 0; parity < 2; ++parity) {
-    std::vector<std::byte*>& table = base_tables_[parity];
+  for (uint32_t area = 0; area < depth_ + 2; ++area) {
+    std::vector<std::byte*>& table = base_tables_[area];
     table.resize(size_t{WEFT_SPACE_COUNT} * setup_.ranks);
     for (uint32_t r = 0; r < setup_.ranks; ++r) {
       table[size_t{WEFT_SPACE_SCRATCH} * setup_.ranks + r] =
-          reinterpret_cast<std::byte*>(setup_.boards[r]) + layout.scratch_offset[parity];
+          reinterpret_cast<std::byte*>(setup_.boards[r]) + layout.scratch_offset[area];
     }
   }
 }
@@ -85,7 +87,7 @@ int32_t Executor::progress(Task& task) noexcept {
 void Executor::begin_piece(Task& task) noexcept {
   task.step = 0;
   call_ = task.first_call + task.piece;
-  bases_ = base_tables_[call_ & 1].data();
+  bases_ = base_tables_[area_of(call_, task.plan->runs_ahead(), depth_)].data();
   some_unknown_ = false;
   // As numbers: a buffer that is not used may be null.
   const uint64_t offset = task.piece * task.plan->plan.piece_bytes;
@@ -96,7 +98,7 @@ void Executor::begin_piece(Task& task) noexcept {
   bases_[WEFT_SPACE_OUT * setup_.ranks + setup_.rank] = place(task.out);
   // All calls so far, so that one which differed without anybody noticing is found by the next.
   history_ = std::rotl((history_ ^ task.fingerprint) * 0x9e3779b1u, 15);
-  Record& record = board_->records[call_ & 1];
+  Record& record = board_->records[call_ % kMostDepth];
   record.key = task.key;
   record.tag.store(tag_of(call_, history_), std::memory_order_release);
 }
@@ -104,7 +106,9 @@ void Executor::begin_piece(Task& task) noexcept {
 int32_t Executor::walk(Task& task) noexcept {
   const schedule::PlanBody& plan = body(task);
   const auto count = static_cast<uint32_t>(plan.steps.size());
-  if (task.step == 0 && task.plan->plan.uses_scratch && !scratch_is_free()) return WEFT_TASK_AGAIN;
+  if (task.step == 0 && task.plan->plan.uses_scratch && !scratch_is_free(task.plan->runs_ahead())) {
+    return WEFT_TASK_AGAIN;
+  }
   for (; task.step < count; ++task.step) {
     const PlanStep& step = plan.steps[task.step];
     const Operand* operands = plan.operands.data() + step.first;
@@ -193,20 +197,24 @@ void Executor::stage(const Task& task, const StageCopy& copy) noexcept {
   }
 }
 
-bool Executor::ended_call_before_last(uint32_t peer) noexcept {
-  // Knowing that it began the last one is enough, and usually known: a signal said so, or what kind
+bool Executor::has_ended(uint32_t peer, uint64_t depth) noexcept {
+  if (call_ <= depth) return true;
+  const uint64_t wanted = call_ - depth;
+  // Knowing that it began a later one is enough, and usually known: a signal said so, or what kind
   // of call it was.
-  if (all_begun_ + 1 >= call_ || seen_[peer] + 1 >= call_) return true;
+  if (all_begun_ > wanted || seen_[peer] > wanted || ended_[peer] >= wanted) return true;
   const auto& progress = setup_.boards[peer]->progress;
-  if (progress.done.load(std::memory_order_acquire) + 2 >= call_) return true;
+  ended_[peer] = progress.done.load(std::memory_order_acquire);
+  if (ended_[peer] >= wanted) return true;
   awaited_ = peer;
   return false;
 }
 
-bool Executor::scratch_is_free() noexcept {
-  if (all_begun_ + 1 >= call_) return true;
+bool Executor::scratch_is_free(bool runs_ahead) noexcept {
+  const uint64_t depth = runs_ahead ? depth_ : 2;
+  if (call_ <= depth || all_begun_ > call_ - depth) return true;
   for (uint32_t peer = 0; peer < setup_.ranks; ++peer) {
-    if (peer != setup_.rank && !ended_call_before_last(peer)) return false;
+    if (peer != setup_.rank && !has_ended(peer, depth)) return false;
   }
   return true;
 }
@@ -214,7 +222,7 @@ bool Executor::scratch_is_free() noexcept {
 bool Executor::signal(const Task& task, const PlanStep& step, const Operand* operands) noexcept {
   Line& line = *setup_.boards[step.peer]->line(call_, setup_.rank, setup_.ranks);
   if (step.ordinal == 1) {
-    if (!ended_call_before_last(step.peer)) return false;  // it may still look at the line
+    if (!has_ended(step.peer, depth_)) return false;  // it may still look at the line
     describe_call(task, line, step.peer);
     if (step.opcode == Opcode::kSignalCarry) {
       std::memcpy(line.data, address(operands[0]), step.length);

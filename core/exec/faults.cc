@@ -58,7 +58,7 @@ int32_t Executor::check_records(const Task& task) noexcept {
   const uint64_t mine = tag_of(call_, history_);
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
     if (r == setup_.rank || (!watch_.is_open(r) && !watch_.is_closed(r))) continue;
-    const Record& record = setup_.boards[r]->records[call_ & 1];
+    const Record& record = setup_.boards[r]->records[call_ % kMostDepth];
     const uint64_t tag = record.tag.load(std::memory_order_acquire);
     if (tag >> 32 == mine >> 32 && tag != mine) return mismatch(task, r);
   }
@@ -77,10 +77,10 @@ int32_t Executor::mismatch(const Task& task, uint32_t peer) noexcept {
   fault.rank_b = peer;
   fault.call = call_;
   fault.key_a = task.key;
-  fault.key_b = setup_.boards[peer]->records[call_ & 1].key;
+  fault.key_b = setup_.boards[peer]->records[call_ % kMostDepth].key;
   // The call before may have differed already, in a way that made nobody wait in vain.
-  const Record& mine = board_->records[(call_ - 1) & 1];
-  const Record& theirs = setup_.boards[peer]->records[(call_ - 1) & 1];
+  const Record& mine = board_->records[(call_ - 1) % kMostDepth];
+  const Record& theirs = setup_.boards[peer]->records[(call_ - 1) % kMostDepth];
   const uint64_t my_tag = mine.tag.load(std::memory_order_acquire);
   const uint64_t their_tag = theirs.tag.load(std::memory_order_acquire);
   const auto before = static_cast<uint32_t>(call_ - 1);

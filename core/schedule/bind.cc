@@ -153,6 +153,9 @@ Plan bind(const Schedule& schedule, const Geometry& geometry) {
   plan.pieces = static_cast<uint32_t>(pieces);
   plan.uses_scratch = schedule.scratch_blocks > 0;
   plan.piece_bytes = elements * geometry.element_bytes;
+  plan.small = pieces == 1 && !geometry.staged && plan.piece_bytes <= kSmallBlock &&
+               schedule.scratch_blocks <= kSmallScratch / kCacheLine &&
+               schedule.scratch_blocks * piece_stride(plan.piece_bytes) <= kSmallScratch;
   if (pieces > 1) plan.full = Binder(schedule, geometry, elements).run();
   plan.last = Binder(schedule, geometry, geometry.count - (pieces - 1) * elements).run();
   plan.block_bytes = geometry.count * geometry.element_bytes;

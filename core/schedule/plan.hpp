@@ -61,6 +61,7 @@ struct Plan {
   uint64_t piece_bytes = 0;  // of one block, in a full piece; UINT64_MAX if it has no limit
   uint32_t element_bytes = 0;
   bool uses_scratch = false;
+  bool small = false;        // what it uses of Scratch is at most kSmallScratch bytes
   bool has_lengths = false;  // blocks have lengths of their own: there is one body, `last`
   bool own_blocks =
       false;      // ranks do not know each other's lengths: a signal tells a peer its block
@@ -88,6 +89,10 @@ struct Geometry {
 inline constexpr uint32_t kCarryBytes = 32;
 
 inline constexpr uint64_t kCacheLine = 64;
+
+/// Bytes of a Scratch area for short calls, and of a block there.
+inline constexpr uint64_t kSmallScratch = uint64_t{8} << 10;
+inline constexpr uint64_t kSmallBlock = uint64_t{1} << 10;
 
 /// Bytes that a piece of a block may have, a multiple of a cache line, so that Scratch and areas
 /// can hold it of every block that the schedule needs; UINT64_MAX if it needs none there. The same

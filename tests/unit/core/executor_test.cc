@@ -79,23 +79,23 @@ namespace {
 
 /// A few calls, every other one on the second stream. Threads resume them if `seed` is 0.
 void run_calls(uint32_t n, const weft_algorithm& algorithm, uint64_t count, uint32_t seed) {
-  constexpr uint32_t kCalls = 5;
+  const uint32_t calls = count < 100 ? kMostDepth + 5 : 5;
   Group group(n);
   std::vector<std::vector<int32_t>> ins, outs;
-  for (uint32_t call = 0; call < kCalls; ++call) {
+  for (uint32_t call = 0; call < calls; ++call) {
     for (uint32_t r = 0; r < n; ++r) {
       ins.emplace_back(count);
       for (uint64_t i = 0; i < count; ++i) ins.back()[i] = value(r, call, i);
       outs.emplace_back(count, -1);
     }
   }
-  for (uint32_t call = 0; call < kCalls; ++call) {
+  for (uint32_t call = 0; call < calls; ++call) {
     for (uint32_t r = 0; r < n; ++r) {
       group.add(r, algorithm, count, ins[call * n + r].data(), outs[call * n + r].data(), call % 2);
     }
   }
   seed == 0 ? group.run_on_threads() : group.run(seed);
-  for (uint32_t call = 0; call < kCalls; ++call) {
+  for (uint32_t call = 0; call < calls; ++call) {
     for (uint64_t i = 0; i < count; ++i) {
       int32_t sum = 0;
       for (uint32_t r = 0; r < n; ++r) sum += value(r, call, i);
@@ -125,10 +125,10 @@ TEST(Executor, SumsRightOnThreads) {
   }
 }
 
-void run_ahead(const weft_algorithm& algorithm, uint64_t count) {
+void run_ahead(const weft_algorithm& algorithm, uint64_t count, uint64_t ahead) {
   Group group(3);
   std::deque<std::vector<int32_t>> data, rooms;
-  for (uint32_t call = 0; call < 6; ++call) {
+  for (uint32_t call = 0; call < 2 * kMostDepth + 5; ++call) {
     data.emplace_back(count);
     for (uint64_t i = 0; i < count; ++i) data.back()[i] = value(0, call, i);
     group.add(0, algorithm, count, data.back().data(), nullptr);
@@ -137,16 +137,17 @@ void run_ahead(const weft_algorithm& algorithm, uint64_t count) {
     }
   }
   for (int i = 0; i < 100; ++i) group.step(0);
-  EXPECT_EQ(group.executor(0).done(), 2u) << "calls, or pieces of one";
+  EXPECT_EQ(group.executor(0).done(), ahead) << "calls, or pieces of one";
   group.run(1);
   for (size_t i = 0; i < rooms.size(); ++i) ASSERT_EQ(rooms[i], data[i / 2]) << "call " << i / 2;
 }
 
-TEST(Executor, ARankThatWaitsForNobodyIsAtMostTwoCallsAhead) {
-  for (const uint64_t count : {8, 9, 2000}) {  // carried, plain, cut into pieces
-    run_ahead(weft_algorithm_tell, count);
-    run_ahead(weft_algorithm_show, count);
-  }
+TEST(Executor, ARankThatWaitsForNobodyIsSomeShortCallsAheadOrTwoLongOnes) {
+  run_ahead(weft_algorithm_tell, 8, depth_of(3));  // carried
+  run_ahead(weft_algorithm_tell, 9, depth_of(3));
+  run_ahead(weft_algorithm_tell, 500, 2);
+  run_ahead(weft_algorithm_tell, 2000, 2);  // cut into pieces
+  for (const uint64_t count : {8, 500}) run_ahead(weft_algorithm_show, count, depth_of(3));
 }
 
 TEST(Executor, CallsThatDifferFailOnEveryRankWithBothCallsNamed) {
