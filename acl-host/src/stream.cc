@@ -223,19 +223,18 @@ aclError begin_task(Stream& stream, const char* where) noexcept {
 
 void commit_task(Stream& stream, Start start) noexcept {
   const uint64_t tail = stream.tail.load(std::memory_order_relaxed);
-  const bool try_now = start == Start::kAtOnce && !t_thread.in_host_function &&
-                       stream.done.load(std::memory_order_acquire) == tail;
-  if (!try_now) {
+  // The lock comes before the task is published, or somebody else might begin it.
+  const bool begins = start == Start::kAtOnce && !t_thread.in_host_function &&
+                      stream.done.load(std::memory_order_acquire) == tail && stream.try_execute();
+  if (!begins) {
     stream.tail.store(tail + 1,
                       std::memory_order_seq_cst);  // before the look at the worker's state
     unlock_producer(stream);
   } else {
     stream.tail.store(tail + 1, std::memory_order_release);
     unlock_producer(stream);
-    if (stream.try_execute()) {
-      execute(stream, tail + 1, Runner::kHelper);
-      stream.end_execute();
-    }
+    execute(stream, tail + 1, Runner::kHelper);
+    stream.end_execute();
     if (stream.done.load(std::memory_order_acquire) > tail) return;
     stream.tail.fetch_add(0, std::memory_order_seq_cst);  // for the order only, as above
   }

@@ -16,7 +16,7 @@ namespace weft::comm {
 namespace {
 
 // A call of so few bytes is done in less time than it takes to launch it.
-constexpr uint64_t kBriefBytes = 8192;
+constexpr uint64_t kBriefBytes = 16384;
 
 /// FNV-1a, folded to the 32 bits that a signal carries.
 class Hash {
@@ -206,7 +206,8 @@ LastCall Communicator::prepare(const Call& call, exec::ExecPlan& plan, exec::Tas
   task.key = call.key;
   const Extent extent = set_lengths(call, task);
   if (memory_check_ != nullptr) check_memory(call, extent, task);
-  if (extent.in + extent.out <= kBriefBytes) task.base.flags = WEFT_TASK_BRIEF;
+  // At most, a rank sends its whole input to each of the others before it waits.
+  if ((extent.in + extent.out) * ranks_ <= kBriefBytes) task.base.flags = WEFT_TASK_BRIEF;
   return place_buffers(call, extent, task);
 }
 
@@ -250,6 +251,7 @@ void Communicator::issue(const Call& call, void* stream) {
     ++calls_by_way_[static_cast<size_t>(std::max(last_.in.way, last_.out.way))];
     return;
   }
+  repeat_ = {};  // from here on the task is about another call, even if it comes to nothing
   const LastCall placed = prepare(call, *plan, task);
   submit(task, stream);
   remember(placed, call.key);

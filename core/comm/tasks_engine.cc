@@ -141,12 +141,11 @@ void TasksEngine::issue(exec::TaskCall call, const CallKey& key, void* stream) {
   for (uint32_t peer = 0; peer < ranks(); ++peer) {
     if (exec::involves(call, peer, ranks())) require_member(peer, key);
   }
-  if (const int32_t code = issued_->add(key, call.fingerprint); code != 0) {
-    const std::string why = watch_->health_text();
-    pending_->fail(code, why);
-    throw Error(static_cast<HcclResult>(code), why);
-  }
   const uint32_t number = carry_out(key, stream, [&](exec::TaskQueue& queue, uint32_t place) {
+    // Now nothing can be refused any more that is no failure.
+    if (const int32_t code = issued_->add(key, call.fingerprint); code != 0) {
+      throw Error(static_cast<HcclResult>(code), watch_->health_text());
+    }
     call.told_mark = exec::Pending::told_mark(place);
     // In pieces, an all_to_all_v is through with some peers before others.
     const bool together = !call.plan->plan.own_blocks || exec::pieces_of(call, ranks()) == 1;

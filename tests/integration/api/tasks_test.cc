@@ -108,6 +108,26 @@ TEST_P(Tasks, MemoryThatStreamsCannotCopyIsRefused) {
   run_ranks(2, GetParam(), body, with(policy));
 }
 
+TEST_P(Tasks, ACallOnAStreamThatIsNoneDoesNotCount) {
+  const PolicyFile policy(tasks_policy());
+  const auto body = [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    const Parcel parcel(100);
+    for (uint32_t i = 0; i < 3; ++i) {
+      int32_t none = 0;
+      if (rank.rank() == i % 2) {
+        refused(HcclAllReduce(parcel.data(), parcel.data(), 100, HCCL_DATA_TYPE_INT32,
+                              HCCL_REDUCE_SUM, comm, &none),
+                HCCL_E_RUNTIME, {"HcclAllReduce"});
+      }
+      expect_working(comm, rank.ranks());
+    }
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(2, GetParam(), body, with(policy));
+}
+
 TEST_P(Tasks, ACallThatAPeerNeverMakesIsATimeOut) {
   const PolicyFile policy(tasks_policy("[control]\nexec_timeout = \"300ms\"\n"));
   const auto body = [](Rank& rank) {

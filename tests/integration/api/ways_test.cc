@@ -2,12 +2,15 @@
 // The way of every buffer: found in the order of the policy, each on its own, told and counted, and
 // never seen in the result.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "cases.hpp"
 #include "policy_file.hpp"
+#include "samples.hpp"
 #include "vmm.hpp"
 #include "weft/comm.h"
 
@@ -226,6 +229,39 @@ TEST(Ways, OverlappingBuffersAreStagedAndSaySo) {
     ok(HcclCommDestroy(comm));
   };
   run_ranks(2, Layout::kProcesses, body);
+}
+
+// What is kept of the last call must not be taken for this one.
+TEST(Ways, ACallThatComesToNothingLeavesNothingBehindForTheNextOne) {
+  GroupOptions options;
+  options.environment["WEFT_DEVICE_MEMORY"] = "256M";
+  options.environment["HCCL_BUFFSIZE"] = "1";
+  const auto body = [](Rank& rank) {
+    constexpr uint64_t kLong = uint64_t{300} << 20;  // bytes; more than the device has
+    HcclComm comm = rank.join();
+    const Stream stream;
+    const Parcel in(500);
+    const Parcel out(500);
+    const Parcel other(500);
+    void* memory = mmap(nullptr, kLong, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(memory != MAP_FAILED, "no address space");
+    for (int32_t round = 1; round < 6; ++round) {
+      const Parcel& from = round == 4 ? other : in;  // the same plan with another buffer
+      std::fill_n(from.data(), 500, round * static_cast<int32_t>(rank.rank() + 1));
+      std::fill_n(out.data(), 500, 0);
+      ok(HcclAllReduce(from.data(), out.data(), 500, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm,
+                       stream));
+      stream.synchronize();
+      check(std::count(out.data(), out.data() + 500, 3 * round) == 500, "the sum is wrong");
+      refused(HcclAllReduce(memory, memory, kLong / 4, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm,
+                            stream),
+              HCCL_E_OOM, {"HcclAllReduce", "aclrtMalloc"});
+    }
+    munmap(memory, kLong);
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(2, Layout::kProcesses, body, options);
 }
 
 TEST(Ways, TheFunctionsThatTellCheckTheirArguments) {
