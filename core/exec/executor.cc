@@ -28,7 +28,7 @@ Executor::Executor(const Setup& setup, Watch& watch)
       ended_(setup_.ranks, 0),
       pointers_(2 * schedule::max_operands(setup_.ranks)) {
   const BoardLayout layout = board_layout(setup_.ranks, setup_.scratch_bytes);
-  for (uint32_t area = 0; area < depth_ + 2; ++area) {
+  for (uint32_t area = 0; area < area_count(depth_); ++area) {
     std::vector<std::byte*>& table = base_tables_[area];
     table.resize(size_t{WEFT_SPACE_COUNT} * setup_.ranks);
     for (uint32_t r = 0; r < setup_.ranks; ++r) {
@@ -87,7 +87,7 @@ int32_t Executor::progress(Task& task) noexcept {
 void Executor::begin_piece(Task& task) noexcept {
   task.step = 0;
   call_ = task.first_call + task.piece;
-  bases_ = base_tables_[area_of(call_, task.plan->runs_ahead(), depth_)].data();
+  bases_ = base_tables_[area_of(call_, task.plan->areas(), depth_)].data();
   some_unknown_ = false;
   // As numbers: a buffer that is not used may be null.
   const uint64_t offset = task.piece * task.plan->plan.piece_bytes;
@@ -106,7 +106,7 @@ void Executor::begin_piece(Task& task) noexcept {
 int32_t Executor::walk(Task& task) noexcept {
   const schedule::PlanBody& plan = body(task);
   const auto count = static_cast<uint32_t>(plan.steps.size());
-  if (task.step == 0 && task.plan->plan.uses_scratch && !scratch_is_free(task.plan->runs_ahead())) {
+  if (task.step == 0 && task.plan->plan.uses_scratch && !scratch_is_free(task.plan->areas())) {
     return WEFT_TASK_AGAIN;
   }
   for (; task.step < count; ++task.step) {
@@ -210,8 +210,8 @@ bool Executor::has_ended(uint32_t peer, uint64_t depth) noexcept {
   return false;
 }
 
-bool Executor::scratch_is_free(bool runs_ahead) noexcept {
-  const uint64_t depth = runs_ahead ? depth_ : 2;
+bool Executor::scratch_is_free(schedule::Areas kind) noexcept {
+  const uint64_t depth = areas_of(kind, depth_).count;
   if (call_ <= depth || all_begun_ > call_ - depth) return true;
   for (uint32_t peer = 0; peer < setup_.ranks; ++peer) {
     if (peer != setup_.rank && !has_ended(peer, depth)) return false;

@@ -29,9 +29,11 @@ struct ExecPlan {
   // input, since a rank's data can come only from a rank that has begun.
   bool synchronises = false;
   bool as_tasks = false;  // for the tasks engine, else for the executor
-  /// Whether it takes turns with the small Scratch areas: a rank may be far ahead in it. Where
-  /// ranks wait for each other anyway the two large areas are enough, and nearer.
-  [[nodiscard]] bool runs_ahead() const noexcept { return plan.small && !synchronises; }
+  /// The Scratch areas that it takes turns with: the more, the further a rank may be ahead. Where
+  /// ranks wait for each other anyway the two large ones are enough, and nearer.
+  [[nodiscard]] schedule::Areas areas() const noexcept {
+    return synchronises ? schedule::Areas::kLarge : plan.areas;
+  }
   std::string algorithm;       // full name
   std::string source;          // what chose it
   std::vector<bool> partners;  // as tasks: by rank, whether it has a part in what this one does
@@ -108,7 +110,7 @@ class Executor {
   int32_t walk(Task& task) noexcept;
   /// Whether `peer` has ended the call `depth` calls ago: what it used then may be used again.
   bool has_ended(uint32_t peer, uint64_t depth) noexcept;
-  bool scratch_is_free(bool runs_ahead) noexcept;
+  bool scratch_is_free(schedule::Areas kind) noexcept;
   /// A rank that has destroyed its communicator will never join a call; its board is not to be
   /// written to. Returns the failure, or 0.
   int32_t check_members(const Task& task) noexcept;
@@ -159,7 +161,7 @@ class Executor {
   uint64_t call_ = 0;            // the piece being run
   uint32_t history_ = 0;         // hash of the fingerprints of all calls up to this one
   std::byte** bases_ = nullptr;  // with the Scratch areas of call_: [space * ranks + rank]
-  std::vector<std::byte*> base_tables_[kMostDepth + 2];
+  std::vector<std::byte*> base_tables_[kMostAreas];
   bool some_unknown_ = false;    // some place in bases_ is null since this rank does not know it
   uint64_t all_begun_ = 0;       // the newest call that all are known to have begun
   std::vector<uint64_t> seen_;   // per peer: the newest call that it is known to have begun

@@ -126,7 +126,8 @@ TEST(Executor, SumsRightOnThreads) {
 }
 
 void run_ahead(const weft_algorithm& algorithm, uint64_t count, uint64_t ahead) {
-  Group group(3);
+  constexpr uint64_t kRoom = 256 << 10;
+  Group group(3, kPatience, kRoom);
   std::deque<std::vector<int32_t>> data, rooms;
   for (uint32_t call = 0; call < 2 * kMostDepth + 5; ++call) {
     data.emplace_back(count);
@@ -136,17 +137,19 @@ void run_ahead(const weft_algorithm& algorithm, uint64_t count, uint64_t ahead) 
       group.add(r, algorithm, count, nullptr, rooms.emplace_back(count).data());
     }
   }
-  for (int i = 0; i < 100; ++i) group.step(0);
+  for (int i = 0; i < 2 * int{kMostDepth}; ++i) group.step(0);
   EXPECT_EQ(group.executor(0).done(), ahead) << "calls, or pieces of one";
   group.run(1);
   for (size_t i = 0; i < rooms.size(); ++i) ASSERT_EQ(rooms[i], data[i / 2]) << "call " << i / 2;
 }
 
-TEST(Executor, ARankThatWaitsForNobodyIsSomeShortCallsAheadOrTwoLongOnes) {
+TEST(Executor, ARankThatWaitsForNobodyIsTheFurtherAheadTheShorterItsCallsAre) {
   run_ahead(weft_algorithm_tell, 8, depth_of(3));  // carried
   run_ahead(weft_algorithm_tell, 9, depth_of(3));
-  run_ahead(weft_algorithm_tell, 500, 2);
-  run_ahead(weft_algorithm_tell, 2000, 2);  // cut into pieces
+  run_ahead(weft_algorithm_tell, 500, kMiddleAreas);
+  run_ahead(weft_algorithm_tell, 16384, kMiddleAreas);
+  run_ahead(weft_algorithm_tell, 16385, 2);
+  run_ahead(weft_algorithm_tell, 100'000, 2);  // cut into pieces
   for (const uint64_t count : {8, 500}) run_ahead(weft_algorithm_show, count, depth_of(3));
 }
 
