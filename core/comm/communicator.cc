@@ -127,10 +127,18 @@ void Communicator::open_endpoint() {
   allocate_board();
 }
 
+/// Of a Scratch area of the direct engine. Beside the tasks engine, which has the HCCL buffer, it
+/// serves few calls.
+uint64_t Communicator::scratch_bytes() const noexcept {
+  constexpr uint64_t kLeast = uint64_t{1} << 20;
+  const uint64_t buffer = options_.scratch_bytes;
+  return tasks_engine_ == nullptr ? buffer : std::min(buffer, std::max(kLeast, buffer / 8));
+}
+
 void Communicator::allocate_board() {
   const weft_transport& t = *transport_.table;
   void* memory = nullptr;
-  const exec::BoardLayout layout = exec::board_layout(ranks_, options_.scratch_bytes);
+  const exec::BoardLayout layout = exec::board_layout(ranks_, scratch_bytes());
   if (t.allocate(endpoint_, layout.bytes, &memory) != HCCL_SUCCESS) {
     clear_remains();
     check(t.allocate(endpoint_, layout.bytes, &memory), "allocating the HCCL buffer");
@@ -220,7 +228,7 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.magic = magic_;
   setup_.rank = rank_;
   setup_.ranks = ranks_;
-  setup_.scratch_bytes = options_.scratch_bytes;
+  setup_.scratch_bytes = scratch_bytes();
   setup_.timeout = options_.exec_timeout;
   weft_endpoint_info unused{};
   const std::vector<weft_peer_view> of_tasks =

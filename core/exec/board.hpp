@@ -20,6 +20,9 @@ constexpr uint32_t depth_of(uint32_t ranks) noexcept {
   if (ranks <= 2) return 32;  // they need not share a core
   return ranks <= 16 ? kMostDepth : ranks <= 64 ? 32 : 8;
 }
+/// Calls of which a rank may have begun the next before it has ended the first: fewer than it may
+/// be ahead of others, so that who has begun a call is known to have ended another of not long ago.
+constexpr uint32_t in_flight_of(uint32_t depth) noexcept { return depth / 2; }
 
 /// A signal from one peer, for one call in depth_of(). Written by the sender only, read by the
 /// receiver only. All members but `epoch` are written with the first signal of a call and stay

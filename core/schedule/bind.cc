@@ -119,6 +119,7 @@ uint64_t room_of(uint64_t bytes, uint64_t blocks) {
 
 /// The smallest kind of areas with room for `blocks` of `bytes`.
 Areas smallest_areas(uint64_t blocks, uint64_t bytes) noexcept {
+  if (blocks == 0) return Areas::kSmall;
   const auto fits = [&](const AreaLimits& area) {
     return bytes <= area.block &&
            blocks <= area.scratch / std::max(piece_stride(bytes), kCacheLine);

@@ -38,7 +38,12 @@ typedef struct weft_task {
   /* Called once instead, if the stream drops the task: it was destroyed by force, or stopped by an
    * earlier failure. */
   void (*drop)(struct weft_task* self);
-  uint32_t flags; /* WEFT_TASK_* */
+  /* Null, or: what the task can do before its turn, without waiting; then it is WEFT_TASK_BRIEF.
+   * `submit` may call it once, before it returns, if all tasks ahead of it in the stream are of the
+   * same group, never together with a `run` of one of them. */
+  void (*begin)(struct weft_task* self);
+  const void* group; /* any address; not looked at without `begin` */
+  uint32_t flags;    /* WEFT_TASK_* */
   uint32_t reserved;
 } weft_task;
 

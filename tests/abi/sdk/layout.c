@@ -110,6 +110,8 @@ static void print_transport(void) {
   STRUCT(weft_task);
   MEMBER(weft_task, run);
   MEMBER(weft_task, drop);
+  MEMBER(weft_task, begin);
+  MEMBER(weft_task, group);
   MEMBER(weft_task, flags);
   MEMBER(weft_task, reserved);
   STRUCT(weft_endpoint_params);
