@@ -320,6 +320,7 @@ WEFT_API HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* co
     require_all({{"comm", comm}, {"counters", counters}});
     require(counters->head.major == WEFT_ABI_MAJOR && counters->head.size >= sizeof *counters,
             HCCL_E_PARA, "counters.head was not set with WEFT_HEAD(weft_comm_counters)");
+    static_assert(weft::comm::kWays == WEFT_WAY_COUNT);
     const auto& calls = communicator(comm).calls_by_way();
     std::copy(calls.begin(), calls.end(), counters->calls_by_way);
     counters->plans_made = communicator(comm).plans().made();

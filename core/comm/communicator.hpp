@@ -43,8 +43,8 @@ struct Options {
 };
 
 /// How a buffer gets from one rank to another.
-enum class Way : uint8_t { kNone, kWindow, kRange, kHeap, kLocal, kStaged };
-inline constexpr size_t kWays = 6;
+enum class Way : uint8_t { kNone, kWindow, kRange, kHeap, kLocal, kOwn, kStaged };
+inline constexpr size_t kWays = 7;
 [[nodiscard]] const char* way_name(Way way) noexcept;
 
 /// One buffer of a call, as the caller gave it.
@@ -162,6 +162,8 @@ class Communicator final : private control::Listener {
   exec::Task& next_task();
   LastCall prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task);
   /// Throws Error; then the task is free again.
+  [[nodiscard]] config::Choice choose(const CallKey& key) const;
+  schedule::Exposure exposure(exec::ExecPlan& plan);
   bool is_independent(const exec::Task& task) const;
   void submit(exec::Task& task, void* stream);
   /// Throws Error if this communicator can do no more calls.

@@ -86,6 +86,21 @@ bool Communicator::choose_engine(const CallKey& key, std::string& note) const {
   return false;
 }
 
+config::Choice Communicator::choose(const CallKey& key) const {
+  const uint64_t blocks = has_lengths(key.op) ? 1
+                                              : std::max(schedule::in_blocks(key.op, ranks_),
+                                                         schedule::out_blocks(key.op, ranks_));
+  config::Query query;
+  query.op = key.op;
+  query.bytes = key.count * std::max<size_t>(1, type_size(key.type)) * blocks;
+  query.ranks = ranks_;
+  query.type = key.type;
+  query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
+  query.deterministic = options_.deterministic;
+  query.wish = options_.algo.level0(operation_name(key.op));
+  return policy_->choose(query);
+}
+
 exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   auto made = std::make_unique<exec::ExecPlan>();
   made->key = key;
@@ -106,18 +121,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     made->algorithm = "copy";
     made->source = "single rank";
   } else {
-    const uint64_t blocks = has_lengths(key.op) ? 1
-                                                : std::max(schedule::in_blocks(key.op, ranks_),
-                                                           schedule::out_blocks(key.op, ranks_));
-    config::Query query;
-    query.op = key.op;
-    query.bytes = key.count * element * blocks;
-    query.ranks = ranks_;
-    query.type = key.type;
-    query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
-    query.deterministic = options_.deterministic;
-    query.wish = options_.algo.level0(operation_name(key.op));
-    const config::Choice choice = policy_->choose(query);
+    const config::Choice choice = choose(key);
     const plugin::Algorithm& algorithm = *choice.algorithm;
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = bind(schedules_.get(algorithm, shape, choice.params), geometry);

@@ -37,6 +37,8 @@ const char* way_name(Way way) noexcept {
       return "heap";
     case Way::kLocal:
       return "local";
+    case Way::kOwn:
+      return "own";
     case Way::kStaged:
       return "staged";
     default:
@@ -116,6 +118,20 @@ const Communicator::Found& Communicator::find_buffer(Answer& last, const void* a
   return last.found;
 }
 
+/// What other ranks see of a plan's buffers. Found out when the first call asks, since most never
+/// do.
+schedule::Exposure Communicator::exposure(exec::ExecPlan& plan) {
+  // All ranks' schedules are asked for, and with many ranks that takes longer than a copy.
+  constexpr uint32_t kMostRanks = 64;
+  if (!plan.exposure_known && ranks_ <= kMostRanks) {
+    const config::Choice choice = choose(plan.key);
+    plan.exposure = schedules_.exposure(*choice.algorithm,
+                                        {plan.key.op, ranks_, rank_, plan.key.root}, choice.params);
+  }
+  plan.exposure_known = true;
+  return plan.exposure;
+}
+
 /// In and Out share memory in another way than the forms of in-place that schedules know.
 bool Communicator::overlaps_badly(const Call& call, const exec::Task& task,
                                   const Extent& extent) const {
@@ -150,6 +166,12 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
   Found out;
   if (ranks_ > 1 && extent.in != 0) in = find_buffer(last_in_, call.in, extent.in);
   if (ranks_ > 1 && extent.out != 0) out = find_buffer(last_out_, call.out, extent.out);
+  if (in.way == Way::kStaged || out.way == Way::kStaged) {
+    schedule::Exposure seen = exposure(*task.plan);
+    if (one_buffer(call)) seen.in = seen.out = seen.in || seen.out;
+    if (in.way == Way::kStaged && !seen.in) in.way = Way::kOwn;
+    if (out.way == Way::kStaged && !seen.out) out.way = Way::kOwn;
+  }
   if (overlaps_badly(call, task, extent)) {
     // The smaller of the two buffers moves out of the way.
     (extent.out < extent.in ? out : in) = {Way::kStaged, 0};

@@ -14,6 +14,7 @@
 #include "exec/board.hpp"
 #include "exec/used_memory.hpp"
 #include "exec/watch.hpp"
+#include "schedule/partners.hpp"
 #include "schedule/plan.hpp"
 #include "weft/transport.h"
 
@@ -36,6 +37,8 @@ struct ExecPlan {
     const schedule::Areas least = synchronises ? schedule::Areas::kMiddle : schedule::Areas::kSmall;
     return std::max(least, plan.areas);
   }
+  schedule::Exposure exposure;  // assumed to be all until it is known
+  bool exposure_known = false;
   std::string algorithm;       // full name
   std::string source;          // what chose it
   std::vector<bool> partners;  // as tasks: by rank, whether it has a part in what this one does

@@ -18,8 +18,9 @@ enum {
   WEFT_WAY_RANGE = 2,  /* active memory of a zero-copy range */
   WEFT_WAY_HEAP = 3,   /* device memory of aclrtMalloc, which all ranks map */
   WEFT_WAY_LOCAL = 4,  /* any memory: all ranks are threads of this process */
-  WEFT_WAY_STAGED = 5, /* copied through memory that all ranks map */
-  WEFT_WAY_COUNT = 6
+  WEFT_WAY_OWN = 5,    /* any memory: no other rank touches the buffer in this algorithm */
+  WEFT_WAY_STAGED = 6, /* copied through memory that all ranks map */
+  WEFT_WAY_COUNT = 7
 };
 
 typedef struct weft_call_info {

@@ -231,6 +231,38 @@ TEST(Ways, OverlappingBuffersAreStagedAndSaySo) {
   run_ranks(2, Layout::kProcesses, body);
 }
 
+TEST(Ways, MemoryThatNobodyElseTouchesIsNotStaged) {
+  struct Wanted {
+    const char* algorithm;
+    uint32_t root, others;
+  };
+  for (const Wanted wanted : {Wanted{"mesh.broadcast", WEFT_WAY_STAGED, WEFT_WAY_OWN},
+                              Wanted{"mesh.broadcast_push", WEFT_WAY_OWN, WEFT_WAY_STAGED},
+                              Wanted{"mesh.broadcast_pull", WEFT_WAY_OWN, WEFT_WAY_OWN}}) {
+    const PolicyFile policy(policy_text({{"broadcast", wanted.algorithm}}));
+    GroupOptions options;
+    options.environment = policy.environment();
+    const auto body = [&](Rank& self) {
+      HcclComm comm = self.join();
+      const Stream stream;
+      std::vector<int32_t> data(kCount, self.rank() == 1 ? 0 : -1);
+      for (uint64_t i = 0; i < kCount && self.rank() == 1; ++i) data[i] = int32_t(i * 7 + 3);
+      for (int round = 0; round < 3; ++round) {
+        if (self.rank() != 1) std::fill(data.begin(), data.end(), -1);
+        ok(HcclBroadcast(data.data(), kCount, HCCL_DATA_TYPE_INT32, 1, comm, stream));
+        stream.synchronize();
+        for (uint64_t i = 0; i < kCount; ++i) {
+          check(data[i] == int32_t(i * 7 + 3), "wrong at " + std::to_string(i));
+        }
+      }
+      const weft_call_info info = info_of(comm);
+      expect_way(info.out_way, self.rank() == 1 ? wanted.root : wanted.others, info.out_why);
+      ok(HcclCommDestroy(comm));
+    };
+    run_ranks(3, Layout::kProcesses, body, options);
+  }
+}
+
 // What is kept of the last call must not be taken for this one.
 TEST(Ways, ACallThatComesToNothingLeavesNothingBehindForTheNextOne) {
   GroupOptions options;
