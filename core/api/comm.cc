@@ -301,7 +301,7 @@ WEFT_API HcclResult weft_comm_last_call(HcclComm comm, weft_call_info* info) {
     require_all({{"comm", comm}, {"info", info}});
     require(info->head.major == WEFT_ABI_MAJOR && info->head.size >= sizeof(weft_call_info),
             HCCL_E_PARA, "info.head was not set with WEFT_HEAD(weft_call_info)");
-    const weft::comm::LastCall& last = communicator(comm).last_call();
+    const weft::comm::LastCall last = communicator(comm).last_call();
     require(!last.algorithm.empty(), HCCL_E_NOT_FOUND, "no operator was called so far");
     weft::api::write_text(info->algorithm, last.algorithm);
     weft::api::write_text(info->source, last.source);

@@ -121,7 +121,7 @@ class Communicator final : private control::Listener {
     const int32_t code = watch_->health();
     return code != 0 ? code : watch_->look_at_boards();
   }
-  [[nodiscard]] const LastCall& last_call() const noexcept { return last_; }
+  [[nodiscard]] LastCall last_call() const noexcept;
   /// Why a buffer of the last call did not travel in the first way of the policy's order; empty if
   /// it did.
   [[nodiscard]] std::string why(const Buffer& buffer) const;
@@ -253,16 +253,7 @@ class Communicator final : private control::Listener {
   Answer last_in_;  // of find_buffer
   Answer last_out_;
   LastCall last_;
-  /// The last call, if nothing but its number has to be written into its task to make it once more.
-  struct Repeat {
-    const exec::Task* task = nullptr;
-    const exec::ExecPlan* plan = nullptr;
-    const void* in = nullptr;
-    const void* out = nullptr;
-    uint64_t version = 0;  // of the map
-    friend bool operator==(const Repeat&, const Repeat&) = default;
-  };
-  Repeat repeat_;
+  const exec::Task* repeated_ = nullptr;  // the last call, if it repeated one: newer than last_
   std::array<uint64_t, kWays> calls_by_way_{};
 };
 

@@ -229,7 +229,7 @@ bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
 
 std::string Communicator::why(const Buffer& buffer) const {
   if (buffer.way == Way::kNone) return "";
-  if (last_.as_tasks) return "the tasks engine takes all data through the HCCL buffers";
+  if (last_call().as_tasks) return "the tasks engine takes all data through the HCCL buffers";
   std::string reasons;
   const auto add = [&](std::string_view who, std::string_view reason) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", who, reason);
@@ -254,9 +254,24 @@ std::string Communicator::why(const Buffer& buffer) const {
   return reasons;
 }
 
+LastCall Communicator::last_call() const noexcept {
+  if (repeated_ == nullptr) return last_;
+  const exec::Task& task = *repeated_;
+  const exec::ExecPlan& plan = *task.plan;
+  const auto buffer = [](const void* address, uint64_t bytes, uint8_t way) {
+    return Buffer{address, bytes, static_cast<Way>(way)};
+  };
+  return {plan.algorithm,
+          plan.source,
+          task.pieces,
+          buffer(task.prepared.in, task.used_in.bytes(), task.in_way),
+          buffer(task.prepared.out, task.used_out.bytes(), task.out_way),
+          false};
+}
+
 void Communicator::remember(const LastCall& call, const CallKey& key) {
   last_ = call;
-  repeat_ = {};
+  repeated_ = nullptr;
   ++calls_by_way_[static_cast<size_t>(std::max(call.in.way, call.out.way))];
   if (!traces_) return;
   const auto way = [this](const Buffer& buffer) {

@@ -55,7 +55,7 @@ typedef struct weft_comm_counters {
  * as above. */
 HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* counters);
 
-/* "window", "range", "heap", "local", "staged"; "none" for anything else. */
+/* "window", "range", "heap", "local", "own", "staged"; "none" for anything else. */
 const char* weft_way_name(uint32_t way);
 
 /* The text of the calling thread's last error of an HCCL or weft function, "" if there was none;
