@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/comm_config.hpp"
+#include "api/device.hpp"
 #include "api/export.hpp"
 #include "api/guard.hpp"
 #include "api/handles.hpp"
@@ -28,23 +29,6 @@ namespace {
 
 using comm::Communicator;
 using comm::Library;
-
-/// Device of the calling thread. Throws Error if none is set.
-int32_t current_device(const config::Policy& policy) {
-  const comm::OpenTransport transport = Library::instance().transport(policy.settings().transport);
-  int32_t device = -1;
-  const int32_t code = transport.table->get_device(transport.context, &device);
-  if (code != HCCL_SUCCESS) {
-    throw Error(static_cast<HcclResult>(code),
-                fmt::format("no current device ({}); call aclrtSetDevice on this thread first",
-                            plugin::take_failure()));
-  }
-  return device;
-}
-
-void require(bool condition, HcclResult code, const char* what) {
-  if (!condition) throw Error(code, what);
-}
 
 HcclComm create(uint32_t ranks, const HcclRootInfo* root, uint32_t rank,
                 std::shared_ptr<const config::Policy> policy, comm::Options options,
@@ -90,24 +74,6 @@ void init(const Arguments& given, int32_t device) {
   *comm = create(ranks, root, rank, policy, std::move(options), device);
 }
 
-/// A device that is current on this thread for a while.
-class CurrentDevice {
- public:
-  /// Throws Error if the device cannot be set.
-  CurrentDevice(const config::Policy& policy, int32_t device)
-      : transport_(Library::instance().transport(policy.settings().transport)), device_(device) {
-    const int32_t code = transport_.table->set_device(transport_.context, device_);
-    if (code != HCCL_SUCCESS) throw Error(static_cast<HcclResult>(code), plugin::take_failure());
-  }
-  ~CurrentDevice() { transport_.table->reset_device(transport_.context, device_); }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  const comm::OpenTransport transport_;
-  const int32_t device_;
-};
-
 /// Joins now; in a group at its end, on a thread with the device that is current now.
 HcclResult join_root(const char* function, const Arguments& given) {
   const auto policy = Library::instance().load_policy();
@@ -126,6 +92,7 @@ HcclResult join_root(const char* function, const Arguments& given) {
 }
 
 void destroy(HcclComm comm) {
+  if (give_up_joining(comm)) return;
   const std::unique_ptr<Communicator> taken = take_idle(comm);
   require(taken != nullptr, HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
 }
@@ -206,6 +173,7 @@ void write_text(char (&to)[Room], std::string_view text) {
 }  // namespace weft::api
 
 using weft::api::communicator;
+using weft::api::facts_of;
 using weft::api::require;
 using weft::api::require_all;
 
@@ -262,7 +230,7 @@ WEFT_API HcclResult HcclCommDestroy(HcclComm comm) {
 WEFT_API HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
   return weft::guard("HcclGetRankSize", [&] {
     require_all({{"comm", comm}, {"rankSize", rankSize}});
-    *rankSize = communicator(comm).ranks();
+    *rankSize = facts_of(comm).ranks;
     return HCCL_SUCCESS;
   });
 }
@@ -270,7 +238,7 @@ WEFT_API HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
 WEFT_API HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
   return weft::guard("HcclGetRankId", [&] {
     require_all({{"comm", comm}, {"rank", rank}});
-    *rank = communicator(comm).rank();
+    *rank = facts_of(comm).rank;
     return HCCL_SUCCESS;
   });
 }
@@ -278,7 +246,7 @@ WEFT_API HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
 WEFT_API HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   return weft::guard("HcclGetCommName", [&] {
     require_all({{"comm", comm}, {"commName", commName}});
-    const std::string& name = communicator(comm).name();
+    const std::string name = facts_of(comm).name;
     require(name.size() < COMM_NAME_MAX_LENGTH, HCCL_E_INTERNAL,
             "the name has over 127 characters");
     std::memcpy(commName, name.c_str(), name.size() + 1);
@@ -286,10 +254,24 @@ WEFT_API HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   });
 }
 
+WEFT_API HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* comm) {
+  return weft::guard("HcclCommGetHandleWithName", [&] {
+    require_all({{"commName", commName}, {"comm", comm}});
+    const int32_t device = weft::api::current_device();
+    const HcclComm found = weft::api::handle_named(device, commName);
+    if (found == nullptr) {
+      throw weft::Error(HCCL_E_PARA,
+                        fmt::format("device {} has no communicator named '{}'", device, commName));
+    }
+    *comm = found;
+    return HCCL_SUCCESS;
+  });
+}
+
 WEFT_API HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
   return weft::guard("HcclGetCommAsyncError", [&] {
     require_all({{"comm", comm}, {"asyncError", asyncError}});
-    *asyncError = static_cast<HcclResult>(communicator(comm).health());
+    *asyncError = facts_of(comm).health;
     return HCCL_SUCCESS;
   });
 }

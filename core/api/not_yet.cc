@@ -23,9 +23,6 @@ HcclResult not_yet(const char* function) noexcept {
 // hccl_comm.h
 WEFT_NOT_YET(HcclCommInitClusterInfo, const char*, uint32_t, HcclComm*)
 WEFT_NOT_YET(HcclCommInitClusterInfoConfig, const char*, uint32_t, HcclCommConfig*, HcclComm*)
-WEFT_NOT_YET(HcclCreateSubCommConfig, HcclComm*, uint32_t, uint32_t*, uint64_t, uint32_t,
-             HcclCommConfig*, HcclComm*)
-WEFT_NOT_YET(HcclCommGetHandleWithName, const char*, HcclComm*)
 WEFT_NOT_YET(HcclCommGetStatus, const char*, HcclCommStatus*)
 WEFT_NOT_YET(HcclConfigGetInfo, HcclComm, HcclConfigType, uint32_t, void*)
 WEFT_NOT_YET(HcclSetConfig, HcclConfig, HcclConfigValue)

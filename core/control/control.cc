@@ -80,6 +80,13 @@ void open_root(HcclRootInfo* info, std::int32_t device) {
   write_root_info(root, info);
 }
 
+void abandon_root(const HcclRootInfo& info, HcclResult code, const std::string& text) {
+  Loop::instance().post([token = read_root_info(info).token, failure = Failure{code, text}] {
+    RootServer* server = RootServer::find(token);
+    if (server != nullptr) server->abandon(failure);
+  });
+}
+
 std::string root_identifier(const HcclRootInfo& info) { return read_root_info(info).identifier; }
 
 std::unique_ptr<Session> Session::join(const HcclRootInfo& info, Hello hello,

@@ -73,6 +73,10 @@ inline constexpr std::size_t kMaxPost = std::size_t{1} << 20;
 /// (cannot listen there), HCCL_E_SYSCALL.
 void open_root(HcclRootInfo* info, std::int32_t device);
 
+/// Ends the roll call of a root info of this process: its ranks, and those that come late, get code
+/// and text. Without effect once all ranks have joined. Does not wait; from any thread.
+void abandon_root(const HcclRootInfo& info, HcclResult code, const std::string& text);
+
 /// The default communicator name, "{ip}_{port}_{device}_{microseconds since 1970}", the same on
 /// every rank. Throws Error HCCL_E_PARA if the bytes are not a root info.
 std::string root_identifier(const HcclRootInfo& info);

@@ -60,6 +60,10 @@ void RootServer::take(std::uint32_t rank, const Frame& frame) {
 
 void RootServer::leave(std::uint32_t rank) { take(rank, encode_goodbye()); }
 
+void RootServer::abandon(Failure why) {
+  if (phase_ == Phase::kJoining) fail(std::move(why));
+}
+
 void RootServer::welcome_guest(std::shared_ptr<Link> link) {
   link->hand_to(this, kMemberFrameLimit);
   guests_.push_back(std::move(link));

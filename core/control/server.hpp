@@ -35,6 +35,8 @@ class RootServer final : private Link::User {
   /// before that is read, and then they must be with the others.
   void take(std::uint32_t rank, const Frame& frame);
   void leave(std::uint32_t rank);
+  /// Not all ranks will come. Without effect if they have.
+  void abandon(Failure why);
 
  private:
   enum class Phase { kJoining, kRunning, kFailed };

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calling thread's device, by way of the transport that a policy names.
+#pragma once
+
+#include <cstdint>
+
+#include "comm/library.hpp"
+
+namespace weft::api {
+
+/// Device of the calling thread. Throws Error if none is set.
+int32_t current_device(const config::Policy& policy);
+/// The same without reading a policy; -1 as long as this process has had no communicator. Throws
+/// Error.
+int32_t current_device();
+
+/// A device that is current on this thread for a while.
+class CurrentDevice {
+ public:
+  /// Throws Error if the device cannot be set.
+  CurrentDevice(const config::Policy& policy, int32_t device);
+  ~CurrentDevice();
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  const comm::OpenTransport transport_;
+  const int32_t device_;
+};
+
+}  // namespace weft::api
