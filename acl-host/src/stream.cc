@@ -104,10 +104,15 @@ struct HostTask {
   aclhostTask task;
   aclhostDiscard discard;
   void* argument;
+  aclhostBegin begin;  // null if it has no group
 };
 
 int32_t step_host_task(Stream&, Task& task, Runner runner) noexcept {
   const auto& a = task.arguments<HostTask>();
+  if (runner == Runner::kEarly) {
+    a.begin(a.argument);
+    return kAgain;
+  }
   if (runner == Runner::kDiscard) {
     if (a.discard != nullptr) a.discard(a.argument);
     return kDone;
@@ -221,11 +226,16 @@ aclError begin_task(Stream& stream, const char* where) noexcept {
   return ACL_SUCCESS;
 }
 
-void commit_task(Stream& stream, Start start) noexcept {
+void commit_task(Stream& stream, Start start, const void* group) noexcept {
   const uint64_t tail = stream.tail.load(std::memory_order_relaxed);
+  if (group != stream.group) {
+    stream.group = group;
+    stream.group_since = tail;
+  }
+  const uint64_t since = group == nullptr ? tail : stream.group_since;
   // The lock comes before the task is published, or somebody else might begin it.
   const bool begins = start == Start::kAtOnce && !t_thread.in_host_function &&
-                      stream.done.load(std::memory_order_acquire) == tail && stream.try_execute();
+                      stream.done.load(std::memory_order_acquire) >= since && stream.try_execute();
   if (!begins) {
     stream.tail.store(tail + 1,
                       std::memory_order_seq_cst);  // before the look at the worker's state
@@ -233,7 +243,12 @@ void commit_task(Stream& stream, Start start) noexcept {
   } else {
     stream.tail.store(tail + 1, std::memory_order_release);
     unlock_producer(stream);
-    execute(stream, tail + 1, Runner::kHelper);
+    if (stream.done.load(std::memory_order_acquire) == tail) {
+      execute(stream, tail + 1, Runner::kHelper);
+    } else if (stream.stopped.load() == 0 && !stream.aborted.load()) {
+      Task& task = stream.tasks[tail % kQueueTasks];
+      task.step(stream, task, Runner::kEarly);
+    }
     stream.end_execute();
     if (stream.done.load(std::memory_order_acquire) > tail) return;
     stream.tail.fetch_add(0, std::memory_order_seq_cst);  // for the order only, as above
@@ -353,9 +368,24 @@ aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task, aclhostDiscard 
     return fail(ACL_ERROR_INVALID_PARAM, "aclhostLaunchTask: unknown flags %#x", flags);
   }
   if (const aclError error = find_own_stream(stream, "aclhostLaunchTask", &target)) return error;
-  const HostTask host_task{task, discard, arg};
+  const HostTask host_task{task, discard, arg, nullptr};
   if ((flags & ACLHOST_BRIEF) == 0) {
     return enqueue(*target, "aclhostLaunchTask", step_host_task, host_task);
   }
   return enqueue(*target, "aclhostLaunchTask", step_host_task, host_task, nullptr, Start::kAtOnce);
+}
+
+aclError aclhostLaunchGroupTask(aclrtStream stream, aclhostTask task, aclhostBegin begin,
+                                aclhostDiscard discard, void* arg, const void* group) {
+  constexpr const char* kName = "aclhostLaunchGroupTask";
+  Stream* target = nullptr;
+  if (task == nullptr || begin == nullptr || group == nullptr) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s is NULL", kName,
+                task == nullptr    ? "task"
+                : begin == nullptr ? "begin"
+                                   : "group");
+  }
+  if (const aclError error = find_own_stream(stream, kName, &target)) return error;
+  return enqueue(*target, kName, step_host_task, HostTask{task, discard, arg, begin}, nullptr,
+                 Start::kAtOnce, group);
 }

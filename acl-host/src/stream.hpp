@@ -23,6 +23,7 @@ struct Task;
 enum class Runner {
   kOwner,    ///< a thread that synchronises this stream without a limit: the step may block
   kHelper,   ///< any other thread: the step must not block, nor work for long
+  kEarly,    ///< the launching thread, before the task's turn: it may begin, and answers kAgain
   kDiscard,  ///< nobody: the task is dropped and gives back what it owns
 };
 
@@ -72,6 +73,8 @@ struct alignas(1024) Stream {
   // Written by those who queue tasks.
   alignas(64) std::atomic<uint32_t> producer_lock{0};
   std::atomic<uint64_t> tail{0};  // position after the newest task
+  const void* group = nullptr;    // of the newest task; null if it has none
+  uint64_t group_since = 0;       // all tasks from this position on are of that group
 
   // Written by those who execute tasks.
   alignas(64) std::atomic<uint32_t> executor_lock{0};
@@ -128,13 +131,15 @@ aclError begin_task(Stream& stream, const char* where) noexcept;
 /// stream is idle.
 enum class Start { kLater, kAtOnce };
 
-/// Publishes the task at the tail and gives the lock back.
-void commit_task(Stream& stream, Start start) noexcept;
+/// Publishes the task at the tail and gives the lock back. A task that starts at once may also
+/// begin while others of its group, if it has one, are ahead of it.
+void commit_task(Stream& stream, Start start, const void* group = nullptr) noexcept;
 
 /// Queues one task. `position`, if wanted, gets the stream position at which it is done.
 template <class A>
 aclError enqueue(Stream& stream, const char* where, Step step, const A& arguments,
-                 uint64_t* position = nullptr, Start start = Start::kLater) noexcept {
+                 uint64_t* position = nullptr, Start start = Start::kLater,
+                 const void* group = nullptr) noexcept {
   static_assert(sizeof(A) <= sizeof(Task::storage) && std::is_trivially_copyable_v<A>);
   if (const aclError error = begin_task(stream, where)) return error;
   const uint64_t tail = stream.tail.load(std::memory_order_relaxed);
@@ -142,7 +147,7 @@ aclError enqueue(Stream& stream, const char* where, Step step, const A& argument
   task.step = step;
   new (task.storage) A(arguments);
   if (position != nullptr) *position = tail + 1;
-  commit_task(stream, start);
+  commit_task(stream, start, group);
   return ACL_SUCCESS;
 }
 

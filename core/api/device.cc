@@ -33,6 +33,15 @@ int32_t current_device() {
   return transport ? ask(*transport) : -1;
 }
 
+int32_t physical_device(const config::Policy& policy, int32_t device) {
+  const comm::OpenTransport transport =
+      comm::Library::instance().transport(policy.settings().transport);
+  int32_t physical = -1;
+  const int32_t code = transport.table->physical_device(transport.context, device, &physical);
+  if (code != HCCL_SUCCESS) throw Error(static_cast<HcclResult>(code), plugin::take_failure());
+  return physical;
+}
+
 CurrentDevice::CurrentDevice(const config::Policy& policy, int32_t device)
     : transport_(comm::Library::instance().transport(policy.settings().transport)),
       device_(device) {

@@ -13,6 +13,8 @@ int32_t current_device(const config::Policy& policy);
 /// The same without reading a policy; -1 as long as this process has had no communicator. Throws
 /// Error.
 int32_t current_device();
+/// The number of a device of this process on the host. Throws Error.
+int32_t physical_device(const config::Policy& policy, int32_t device);
 
 /// A device that is current on this thread for a while.
 class CurrentDevice {

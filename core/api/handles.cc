@@ -33,9 +33,10 @@ struct Book {
   std::deque<uint32_t>
       free;  // used before; the oldest is taken first, so that a stale handle stays stale for long
   std::map<std::pair<int32_t, std::string>, std::map<uint32_t, Holder>>
-      names;                                             // by device and name: the holder by rank
-  std::map<uint32_t, NameUse> uses;                      // by slot
-  std::map<uint32_t, std::shared_ptr<Joining>> joining;  // by slot
+      names;  // by device and name: the holder by rank
+  std::map<int32_t, std::map<uint32_t, std::string>> tables;  // by device: the rank table by rank
+  std::map<uint32_t, NameUse> uses;                           // by slot
+  std::map<uint32_t, std::shared_ptr<Joining>> joining;       // by slot
 };
 
 Book& book() {
@@ -45,6 +46,7 @@ Book& book() {
 
 /// With the book locked.
 void forget(const NameUse& use) noexcept {
+  if (use.from_table) book().tables[use.device].erase(use.rank);
   const auto found = book().names.find({use.device, use.name});
   if (found == book().names.end()) return;
   found->second.erase(use.rank);
@@ -98,6 +100,14 @@ std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
 
 void reserve_name(const NameUse& use) {
   const std::lock_guard lock(book().mutex);
+  auto& tables = book().tables[use.device];
+  if (use.from_table && !tables.empty() &&
+      (tables.begin()->second != use.origin || tables.contains(use.rank))) {
+    throw Error(HCCL_E_UNAVAIL,
+                fmt::format("device {} has rank {} of a communicator from {} already: multiple "
+                            "initialization; destroy that communicator first",
+                            use.device, tables.begin()->first, tables.begin()->second));
+  }
   auto& ranks = book().names[{use.device, use.name}];
   const bool other = !ranks.empty() && ranks.begin()->second.origin != use.origin;
   const Holder holder{use.origin, std::this_thread::get_id(), nullptr};
@@ -110,6 +120,7 @@ void reserve_name(const NameUse& use) {
                     other ? "a communicator" : fmt::format("rank {} of the communicator", use.rank),
                     use.name));
   }
+  if (use.from_table) tables.emplace(use.rank, use.origin);
 }
 
 void release_name(const NameUse& use) noexcept {

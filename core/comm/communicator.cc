@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,30 +28,40 @@ struct Blob {
   uint64_t board;
   uint64_t shared;  // of the tasks engine
   uint64_t length;  // of the first description
+  uint64_t magic;   // rank 0's is that of all boards
   cpu_set_t cores;  // that its thread may run on
 };
 
-/// One of the descriptions. Throws Error.
-std::span<const std::byte> description(const control::Peer& peer, bool second) {
+/// Throws Error.
+Blob blob_of(const control::Peer& peer) {
   Blob blob{};
   if (peer.blob.size() >= sizeof blob) std::memcpy(&blob, peer.blob.data(), sizeof blob);
   if (peer.blob.size() < sizeof blob || blob.length > peer.blob.size() - sizeof blob) {
     throw Error(HCCL_E_INTERNAL, "a rank described itself with too few bytes");
   }
-  const auto all = std::as_bytes(std::span(peer.blob)).subspan(sizeof blob);
-  return second ? all.subspan(blob.length) : all.first(blob.length);
+  return blob;
 }
 
-Blob blob_of(const control::Peer& peer) {
-  Blob blob{};
-  std::memcpy(&blob, peer.blob.data(), sizeof blob);
-  return blob;
+/// One of the descriptions. Throws Error.
+std::span<const std::byte> description(const control::Peer& peer, bool second) {
+  const Blob blob = blob_of(peer);
+  const auto all = std::as_bytes(std::span(peer.blob)).subspan(sizeof blob);
+  return second ? all.subspan(blob.length) : all.first(blob.length);
 }
 
 std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+/// Different for every communicator that there ever was on this host.
+uint64_t new_magic() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+    throw Error(HCCL_E_SYSCALL, "the system gives no random numbers");
+  }
+  return exec::Board::kMagic ^ number;
 }
 
 /// Of this thread; none if nobody knows.
@@ -108,8 +119,6 @@ std::unique_ptr<Communicator> Communicator::open(uint32_t ranks, uint32_t rank,
 }
 
 void Communicator::join(const HcclRootInfo& root, std::chrono::milliseconds timeout) {
-  magic_ = exec::Board::kMagic ^ std::hash<std::string>()(control::root_identifier(root));
-  if (board_ != nullptr) board_->identity.magic.store(magic_, std::memory_order_release);
   meet(root, timeout);
   connect();
 }
@@ -150,10 +159,18 @@ void Communicator::open_endpoint() {
   allocate_board();
 }
 
+/// Of a Scratch area of the direct engine. Beside the tasks engine, which has the HCCL buffer, it
+/// serves few calls.
+uint64_t Communicator::scratch_bytes() const noexcept {
+  constexpr uint64_t kLeast = uint64_t{1} << 20;
+  const uint64_t buffer = options_.scratch_bytes;
+  return tasks_engine_ == nullptr ? buffer : std::min(buffer, std::max(kLeast, buffer / 8));
+}
+
 void Communicator::allocate_board() {
   const weft_transport& t = *transport_.table;
   void* memory = nullptr;
-  const exec::BoardLayout layout = exec::board_layout(ranks_, options_.scratch_bytes);
+  const exec::BoardLayout layout = exec::board_layout(ranks_, scratch_bytes());
   if (t.allocate(endpoint_, layout.bytes, &memory) != HCCL_SUCCESS) {
     clear_remains();
     check(t.allocate(endpoint_, layout.bytes, &memory), "allocating the HCCL buffer");
@@ -163,7 +180,7 @@ void Communicator::allocate_board() {
 }
 
 std::vector<std::byte> Communicator::describe_endpoints() const {
-  Blob blob{reinterpret_cast<uint64_t>(board_), 0, 0, usable_cores()};
+  Blob blob{reinterpret_cast<uint64_t>(board_), 0, 0, new_magic(), usable_cores()};
   if (tasks_engine_ != nullptr) blob.shared = tasks_engine_->shared();
   std::vector<std::byte> bytes(sizeof blob);
   const auto add = [&](void* endpoint) {
@@ -202,6 +219,8 @@ void Communicator::meet(const HcclRootInfo& root, std::chrono::milliseconds time
   if (!options_.members.empty()) hello.facts.push_back({"rankIds", options_.members});
   hello.blob = describe_endpoints();
   session_ = control::Session::join(root, std::move(hello), timeout);
+  magic_ = blob_of(session_->peers()[0]).magic;
+  if (board_ != nullptr) board_->identity.magic.store(magic_, std::memory_order_release);
 }
 
 /// Of one of the endpoints of all ranks.
@@ -244,7 +263,7 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.magic = magic_;
   setup_.rank = rank_;
   setup_.ranks = ranks_;
-  setup_.scratch_bytes = options_.scratch_bytes;
+  setup_.scratch_bytes = scratch_bytes();
   setup_.timeout = options_.exec_timeout;
   weft_endpoint_info unused{};
   const std::vector<weft_peer_view> of_tasks =

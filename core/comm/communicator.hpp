@@ -164,6 +164,7 @@ class Communicator final : private control::Listener {
                Options options);
 
   void open_endpoint();
+  [[nodiscard]] uint64_t scratch_bytes() const noexcept;
   void allocate_board();
   [[nodiscard]] std::vector<std::byte> describe_endpoints() const;
   void meet(const HcclRootInfo& root, std::chrono::milliseconds timeout);
@@ -181,6 +182,7 @@ class Communicator final : private control::Listener {
   exec::Task& next_task();
   LastCall prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task);
   /// Throws Error; then the task is free again.
+  bool is_independent(const exec::Task& task) const;
   void submit(exec::Task& task, void* stream);
   /// Throws Error if this communicator can do no more calls.
   void check_health() const;

@@ -93,7 +93,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   schedule::Geometry geometry;
   geometry.count = key.count;
   geometry.element_bytes = element;
-  geometry.scratch_bytes = options_.scratch_bytes;
+  geometry.scratch_bytes = scratch_bytes();
   std::string note;
   made->as_tasks = choose_engine(key, note);
   if (made->as_tasks) tasks_engine_->shape(geometry);
@@ -200,7 +200,7 @@ Communicator::Extent Communicator::set_lengths(const Call& call, exec::Task& tas
 
 /// Fills in what a task is about, but for its number.
 LastCall Communicator::prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task) {
-  task.base = {&exec::Executor::run, &exec::Executor::drop, 0, 0};
+  task.base = {&exec::Executor::run, &exec::Executor::drop, nullptr, executor_.get(), 0, 0};
   task.executor = executor_.get();
   task.plan = &plan;
   task.key = call.key;
@@ -208,11 +208,34 @@ LastCall Communicator::prepare(const Call& call, exec::ExecPlan& plan, exec::Tas
   if (memory_check_ != nullptr) check_memory(call, extent, task);
   // At most, a rank sends its whole input to each of the others before it waits.
   if ((extent.in + extent.out) * ranks_ <= kBriefBytes) task.base.flags = WEFT_TASK_BRIEF;
-  return place_buffers(call, extent, task);
+  const LastCall placed = place_buffers(call, extent, task);
+  const auto once = [](Way way) {
+    return way == Way::kNone || way == Way::kHeap || way == Way::kLocal;
+  };
+  task.own_heap = task.pieces == 1 && once(placed.in.way) && once(placed.out.way);
+  return placed;
+}
+
+/// Whether it may begin while those before it are on their way: it is brief and touches nothing of
+/// theirs.
+bool Communicator::is_independent(const exec::Task& task) const {
+  if ((task.base.flags & WEFT_TASK_BRIEF) == 0 || !task.own_heap) return false;
+  const uint64_t done = executor_->done();
+  if (next_call_ - done > exec::kMostDepth) return false;
+  for (uint64_t i = next_task_; i-- > 0;) {
+    const exec::Task& other = tasks_[i % kTasks];
+    if (other.last_call <= done) break;
+    if (task.used_out.overlaps(other.used_out) || task.used_out.overlaps(other.used_in) ||
+        task.used_in.overlaps(other.used_out)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void Communicator::submit(exec::Task& task, void* stream) {
   exec::ExecPlan& plan = *task.plan;
+  task.base.begin = is_independent(task) ? &exec::Executor::begin_early : nullptr;
   task.first_call = next_call_;
   task.last_call = next_call_ + task.pieces - 1;
   task.used_until.store(task.last_call, std::memory_order_release);

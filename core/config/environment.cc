@@ -83,6 +83,10 @@ Environment read_environment() {
     env.buffer_mb = static_cast<uint32_t>(
         whole_number("HCCL_BUFFSIZE", *text, 1, UINT32_MAX, "a whole number of MB from 1"));
   }
+  if (const auto text = get("HCCL_IF_BASE_PORT")) {
+    env.base_port = static_cast<uint16_t>(
+        whole_number("HCCL_IF_BASE_PORT", *text, 1024, 65520, "a whole number from 1024 to 65520"));
+  }
   if (const auto text = get("HCCL_DETERMINISTIC")) {
     std::string lower(*text);
     std::transform(lower.begin(), lower.end(), lower.begin(),

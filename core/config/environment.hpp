@@ -16,6 +16,7 @@ struct Environment {
   std::optional<std::chrono::milliseconds> exec_timeout;     // HCCL_EXEC_TIMEOUT; 0 = no limit
   std::optional<uint32_t> buffer_mb;                         // HCCL_BUFFSIZE
   std::optional<bool> deterministic;                         // HCCL_DETERMINISTIC
+  std::optional<uint16_t> base_port;                         // HCCL_IF_BASE_PORT
   HcclAlgo algo;                                             // HCCL_ALGO
   bool check_memory = false;                                 // WEFT_CHECK=memory
 };

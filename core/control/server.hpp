@@ -22,14 +22,18 @@ namespace weft::control {
 
 /// Lives on the control thread of the process that opened the root info; used there only. It ends
 /// itself when all its ranks are gone, or, when the communicator did not come about, when all ranks
-/// were told why.
-class RootServer final : private Link::User {
+/// were told why. That of a known root lets nobody in once all have joined: who comes then is early
+/// for the next communicator that meets there.
+class RootServer final : public std::enable_shared_from_this<RootServer>, private Link::User {
  public:
-  static void open(Socket listener, const Token& token);
-  /// The server of a root info if this process has it.
+  static void open(Socket listener, const Token& token, bool known);
+  /// The server of a root info if this process has it; of a known root the latest.
   static RootServer* find(const Token& token);
 
-  RootServer(Socket listener, const Token& token);
+  RootServer(Socket listener, const Token& token, bool known);
+
+  /// Ranks can still join.
+  bool is_joining() const noexcept { return phase_ == Phase::kJoining; }
 
   /// Frames and the goodbye of a rank of this process. Not by its connection: the process may end
   /// before that is read, and then they must be with the others.
@@ -61,7 +65,8 @@ class RootServer final : private Link::User {
   void broadcast(const Frame& frame);
   void close();
 
-  Token token_;
+  const Token token_;
+  const bool known_;
   Door door_;
   std::unique_ptr<Timer>
       timer_;  // joining: the deadline; running: of the exchange; failed: the end

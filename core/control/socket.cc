@@ -52,10 +52,6 @@ ForkState& fork_state() {
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-std::string show(const Endpoint& endpoint) {
-  return endpoint.ip + " port " + std::to_string(endpoint.port);
-}
-
 void set_option(int fd, int level, int name, int value) noexcept {
   // A refused option costs speed or late news of a lost host, never correctness.
   (void)::setsockopt(fd, level, name, &value, sizeof value);
@@ -105,12 +101,39 @@ int try_connect(int fd, const Endpoint& endpoint, Clock::time_point deadline) {
   return is_connected_to_itself(fd) ? ECONNREFUSED : 0;
 }
 
-bool is_unspecified(const Endpoint& endpoint) noexcept {
-  if (endpoint.address.ss_family == AF_INET6) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&endpoint.address);
-    return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+// 0 or the error number. Sets the port in `endpoint`.
+int listen_on(int fd, Endpoint& endpoint) {
+  auto* address = reinterpret_cast<sockaddr*>(&endpoint.address);
+  if (::bind(fd, address, endpoint.length) != 0 || ::listen(fd, SOMAXCONN) != 0) return errno;
+  socklen_t size = sizeof endpoint.address;
+  if (::getsockname(fd, address, &size) != 0)
+    throw Error(HCCL_E_SYSCALL, "getsockname failed: " + error_text(errno));
+  endpoint.port = ntohs(endpoint.address.ss_family == AF_INET6
+                            ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                            : reinterpret_cast<sockaddr_in*>(address)->sin_port);
+  return 0;
+}
+
+// No socket if the connection was refused until `refused_until`.
+Socket connect_until(const Endpoint& endpoint, Clock::time_point deadline,
+                     Clock::time_point refused_until) {
+  constexpr std::chrono::milliseconds kLongestPause{200};
+  for (auto pause = std::chrono::milliseconds(10);; pause = std::min(2 * pause, kLongestPause)) {
+    Socket socket = Socket::open(endpoint.address.ss_family);
+    const int error = try_connect(socket.fd(), endpoint, deadline);
+    if (error == 0) {
+      tune(socket.fd());
+      return socket;
+    }
+    if (error == ETIMEDOUT)
+      throw Error(HCCL_E_TIMEOUT, "the root at " + show(endpoint) + " cannot be reached: time-out");
+    if (error != ECONNREFUSED)
+      throw Error(HCCL_E_TCP_CONNECT,
+                  "cannot connect to the root at " + show(endpoint) + ": " + error_text(error));
+    if (Clock::now() + pause > refused_until) return {};
+    socket.close();
+    std::this_thread::sleep_for(pause);
   }
-  return reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_addr.s_addr == INADDR_ANY;
 }
 
 }  // namespace
@@ -189,6 +212,14 @@ Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::st
   return endpoint;
 }
 
+bool is_unspecified(const Endpoint& endpoint) noexcept {
+  if (endpoint.address.ss_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&endpoint.address);
+    return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+  }
+  return reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_addr.s_addr == INADDR_ANY;
+}
+
 Endpoint listen_endpoint() {
   const char* wanted = std::getenv("HCCL_IF_IP");
   // The literal EmptyString counts as unset in every HCCL variable.
@@ -202,45 +233,45 @@ Endpoint listen_endpoint() {
   return endpoint;
 }
 
+std::string show(const Endpoint& endpoint) {
+  return endpoint.ip + " port " + std::to_string(endpoint.port);
+}
+
 Socket listen_at(Endpoint& endpoint) {
   Socket socket = Socket::open(endpoint.address.ss_family);
-  auto* address = reinterpret_cast<sockaddr*>(&endpoint.address);
-  if (::bind(socket.fd(), address, endpoint.length) != 0 || ::listen(socket.fd(), SOMAXCONN) != 0)
+  if (const int error = listen_on(socket.fd(), endpoint); error != 0)
     throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
-                                    error_text(errno) +
+                                    error_text(error) +
                                     "; HCCL_IF_IP, if set, must be an address of this host");
-  socklen_t size = sizeof endpoint.address;
-  if (::getsockname(socket.fd(), address, &size) != 0)
-    throw Error(HCCL_E_SYSCALL, "getsockname failed: " + error_text(errno));
-  endpoint.port = ntohs(endpoint.address.ss_family == AF_INET6
-                            ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
-                            : reinterpret_cast<sockaddr_in*>(address)->sin_port);
   return socket;
 }
 
+Socket listen_if_free(Endpoint& endpoint) {
+  Socket socket = Socket::open(endpoint.address.ss_family);
+  // Connections of the last communicator that met here do not keep the next one out.
+  set_option(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
+  const int error = listen_on(socket.fd(), endpoint);
+  if (error == 0) return socket;
+  if (error == EADDRINUSE) return {};
+  throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
+                                  error_text(error) +
+                                  "; the rank table must name an address of this host for the "
+                                  "server of rank 0, or none if all ranks are on one host");
+}
+
 Socket connect_to(const Endpoint& endpoint, Clock::time_point deadline) {
-  const Clock::time_point refused_until =
-      std::min(deadline, Clock::now() + std::chrono::milliseconds(1000));
-  for (auto pause = std::chrono::milliseconds(10);; pause *= 2) {
-    Socket socket = Socket::open(endpoint.address.ss_family);
-    const int error = try_connect(socket.fd(), endpoint, deadline);
-    if (error == 0) {
-      tune(socket.fd());
-      return socket;
-    }
-    if (error == ETIMEDOUT)
-      throw Error(HCCL_E_TIMEOUT, "the root at " + show(endpoint) + " cannot be reached: time-out");
-    if (error != ECONNREFUSED)
-      throw Error(HCCL_E_TCP_CONNECT,
-                  "cannot connect to the root at " + show(endpoint) + ": " + error_text(error));
-    if (Clock::now() + pause > refused_until)
-      throw Error(HCCL_E_TCP_CONNECT,
-                  "nobody listens at the root's address " + show(endpoint) +
-                      ": the root process may have ended, or the communicator of this root info "
-                      "may be over; get a new root info with HcclGetRootInfo");
-    socket.close();
-    std::this_thread::sleep_for(pause);
-  }
+  Socket socket = connect_until(endpoint, deadline,
+                                std::min(deadline, Clock::now() + std::chrono::milliseconds(1000)));
+  if (!socket)
+    throw Error(HCCL_E_TCP_CONNECT,
+                "nobody listens at the root's address " + show(endpoint) +
+                    ": the root process may have ended, or the communicator of this root info "
+                    "may be over; get a new root info with HcclGetRootInfo");
+  return socket;
+}
+
+Socket connect_when_open(const Endpoint& endpoint, Clock::time_point deadline) {
+  return connect_until(endpoint, deadline, deadline);
 }
 
 }  // namespace weft::control

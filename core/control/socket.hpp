@@ -49,6 +49,9 @@ struct Endpoint {
 /// error where it came from. Throws Error HCCL_E_PARA.
 Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::string& source);
 
+/// It stands for all addresses of a host, so nobody can connect to it.
+bool is_unspecified(const Endpoint& endpoint) noexcept;
+
 /// Where a root listens: HCCL_IF_IP, else loopback, since the transports so far serve one host;
 /// port 0 lets the system choose. The one place that knows the rules of addresses and ports.
 Endpoint listen_endpoint();
@@ -56,9 +59,19 @@ Endpoint listen_endpoint();
 /// Listens and sets the port in `endpoint`. Throws Error HCCL_E_NETWORK or HCCL_E_SYSCALL.
 Socket listen_at(Endpoint& endpoint);
 
+/// The same at a port that was chosen beforehand; no socket if somebody listens there already.
+Socket listen_if_free(Endpoint& endpoint);
+
 /// Connects, blocking until `deadline`; a refused connection is tried again for up to a second.
 /// Throws Error HCCL_E_TCP_CONNECT, HCCL_E_TIMEOUT or HCCL_E_SYSCALL.
 Socket connect_to(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline);
+
+/// The same, but a refused connection is tried again until the deadline: somebody will listen
+/// there. No socket if nobody did.
+Socket connect_when_open(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline);
+
+/// "127.0.0.1 port 60000"
+std::string show(const Endpoint& endpoint);
 
 /// Held around whatever a fork must not cut in two. Forking takes it.
 std::mutex& fork_mutex();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of one rank that its peers write signals to and read its state from. One per rank and
 // communicator; all ranks map all boards. Layout: Board, lines[depth][ranks], mail[ranks],
-// receipts[ranks], then, on a page border, `depth` small Scratch areas and two large ones.
+// receipts[ranks], then, on page borders, small, middle and large Scratch areas.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,14 @@ namespace weft::exec {
 
 /// Calls that a rank may be ahead of another one: where nobody waits for an answer, ranks that
 /// share a core then change places once in so many calls. A power of two.
-inline constexpr uint32_t kMostDepth = 32;
-constexpr uint32_t depth_of(uint32_t ranks) noexcept { return ranks <= 64 ? kMostDepth : 8; }
+inline constexpr uint32_t kMostDepth = 128;
+constexpr uint32_t depth_of(uint32_t ranks) noexcept {
+  if (ranks <= 2) return 32;  // they need not share a core
+  return ranks <= 16 ? kMostDepth : ranks <= 64 ? 32 : 8;
+}
+/// Calls of which a rank may have begun the next before it has ended the first: fewer than it may
+/// be ahead of others, so that who has begun a call is known to have ended another of not long ago.
+constexpr uint32_t in_flight_of(uint32_t depth) noexcept { return depth / 2; }
 
 /// A signal from one peer, for one call in depth_of(). Written by the sender only, read by the
 /// receiver only. All members but `epoch` are written with the first signal of a call and stay
@@ -92,9 +98,9 @@ struct Board {
   static constexpr uint64_t kMagic = 0x6472616f62746677;  // "wftboard"
 
   struct alignas(64) Identity {
-    // kMagic and a hash of the communicator, since its memory may become another's board. closed()
-    // of that once the rank has left; the board then stays readable for those who have calls of it
-    // to end.
+    // kMagic and a number of the communicator, since its memory may become another's board.
+    // closed() of that once the rank has left; the board then stays readable for those who have
+    // calls of it to end.
     std::atomic<uint64_t> magic;
     // 1 once the rank has raised its fault: it takes no part in any call any more, and its buffers
     // may be its caller's again. Beside the magic, since both are looked at together.
@@ -121,30 +127,52 @@ struct Board {
   }
 };
 
-/// Scratch areas, each with its number, of which a call uses one: small ones if the plan says so,
-/// in turn, else the two large ones.
-/// From one small area to the next: no power of two, or their beginnings would share a cache set.
-inline constexpr uint64_t kSmallStride = schedule::kSmallScratch + 5 * schedule::kCacheLine;
-constexpr uint32_t area_of(uint64_t call, bool small, uint32_t depth) noexcept {
-  return static_cast<uint32_t>(small ? call % depth : depth + call % 2);
+/// The Scratch areas of one kind. A call takes the next one of those that its plan needs.
+struct AreaRange {
+  uint32_t first;  // its number
+  uint32_t count;
+};
+inline constexpr uint32_t kMiddleAreas = 32;
+constexpr AreaRange areas_of(schedule::Areas kind, uint32_t depth) noexcept {
+  const uint32_t middle = depth < kMiddleAreas ? depth : kMiddleAreas;
+  if (kind == schedule::Areas::kSmall) return {0, depth};
+  if (kind == schedule::Areas::kMiddle) return {depth, middle};
+  return {depth + middle, 2};
 }
+constexpr uint32_t area_of(uint64_t call, schedule::Areas kind, uint32_t depth) noexcept {
+  const AreaRange range = areas_of(kind, depth);
+  return range.first + static_cast<uint32_t>(call % range.count);
+}
+constexpr uint32_t area_count(uint32_t depth) noexcept {
+  const AreaRange large = areas_of(schedule::Areas::kLarge, depth);
+  return large.first + large.count;
+}
+inline constexpr uint32_t kMostAreas = area_count(kMostDepth);
 
 /// Offsets and size of a board of `ranks` ranks with two large Scratch areas of `scratch` bytes.
 struct BoardLayout {
-  uint64_t scratch_offset[kMostDepth + 2];
+  uint64_t scratch_offset[kMostAreas];
   uint64_t bytes;
 };
 constexpr BoardLayout board_layout(uint32_t ranks, uint64_t scratch) {
+  using schedule::Areas;
   const uint32_t depth = depth_of(ranks);
   const uint64_t head =
       sizeof(Board) + ranks * (depth * sizeof(Line) + sizeof(Mail) + sizeof(Receipt));
+  const auto pages = [](uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; };
   BoardLayout layout{};
-  uint64_t at = (head + 4095) / 4096 * 4096;
-  for (uint32_t i = 0; i < depth; ++i, at += kSmallStride) layout.scratch_offset[i] = at;
-  at = (at + 4095) / 4096 * 4096;
-  const uint64_t area = (scratch + 4095) / 4096 * 4096;
-  for (uint32_t i = depth; i < depth + 2; ++i, at += area) layout.scratch_offset[i] = at;
-  layout.bytes = at;
+  layout.bytes = pages(head);
+  const auto lay_out = [&](Areas kind, uint64_t stride) {
+    const AreaRange range = areas_of(kind, depth);
+    for (uint32_t i = range.first; i < range.first + range.count; ++i, layout.bytes += stride) {
+      layout.scratch_offset[i] = layout.bytes;
+    }
+    layout.bytes = pages(layout.bytes);
+  };
+  // From one area to the next it is no power of two, or their beginnings would share a cache set.
+  lay_out(Areas::kSmall, schedule::kSmallArea.scratch + 5 * schedule::kCacheLine);
+  lay_out(Areas::kMiddle, schedule::kMiddleArea.scratch + 5 * schedule::kCacheLine);
+  lay_out(Areas::kLarge, pages(scratch));
   return layout;
 }
 

@@ -28,7 +28,7 @@ Executor::Executor(const Setup& setup, Watch& watch)
       ended_(setup_.ranks, 0),
       pointers_(2 * schedule::max_operands(setup_.ranks)) {
   const BoardLayout layout = board_layout(setup_.ranks, setup_.scratch_bytes);
-  for (uint32_t area = 0; area < depth_ + 2; ++area) {
+  for (uint32_t area = 0; area < area_count(depth_); ++area) {
     std::vector<std::byte*>& table = base_tables_[area];
     table.resize(size_t{WEFT_SPACE_COUNT} * setup_.ranks);
     for (uint32_t r = 0; r < setup_.ranks; ++r) {
@@ -41,6 +41,21 @@ Executor::Executor(const Setup& setup, Watch& watch)
 int32_t Executor::run(weft_task* base) noexcept {
   Task& task = *reinterpret_cast<Task*>(base);
   return task.executor->progress(task);
+}
+
+void Executor::begin_early(weft_task* base) noexcept {
+  Task& task = *reinterpret_cast<Task*>(base);
+  Executor& self = *task.executor;
+  // What those on their way use of the board must stay theirs.
+  const uint32_t most =
+      std::min(in_flight_of(self.depth_), areas_of(task.plan->areas(), self.depth_).count);
+  if (task.first_call != self.begun_ + 1 || task.first_call - self.done() > most) return;
+  if (self.watch_.failure() != 0) return;
+  for (uint32_t r = 0; r < self.setup_.ranks; ++r) {
+    if (!self.watch_.takes_part(r)) return;
+  }
+  self.begin(task);
+  self.walk(task, false);
 }
 
 void Executor::drop(weft_task* base) noexcept {
@@ -64,10 +79,10 @@ int32_t Executor::progress(Task& task) noexcept {
     // this rank's own and find the faults of peers themselves.
     if (done() + 1 != task.first_call) return WEFT_TASK_AGAIN;
     if (const int32_t code = check_members(task); code != 0) return fail_task(task, code);
-    task.begun = true;
-    task.wait = {};
-    if (task.before.bytes != 0) stage(task, task.before);
-    begin_piece(task);
+    begin(task);
+  } else if (selected_ != &task) {
+    if (watch_.failure() != 0) return fail_task(task, watch_.failure());
+    select(task);
   }
   for (;;) {
     const int32_t result = walk(task);
@@ -84,11 +99,24 @@ int32_t Executor::progress(Task& task) noexcept {
   return WEFT_TASK_DONE;
 }
 
-void Executor::begin_piece(Task& task) noexcept {
-  task.step = 0;
+void Executor::begin(Task& task) noexcept {
+  task.begun = true;
+  task.wait = {};
+  if (task.before.bytes != 0) stage(task, task.before);
+  begin_piece(task);
+}
+
+void Executor::select(const Task& task) noexcept {
+  selected_ = &task;
   call_ = task.first_call + task.piece;
-  bases_ = base_tables_[area_of(call_, task.plan->runs_ahead(), depth_)].data();
-  some_unknown_ = false;
+  bases_ = base_tables_[area_of(call_, task.plan->areas(), depth_)].data();
+}
+
+void Executor::begin_piece(Task& task) noexcept {
+  select(task);
+  begun_ = call_;
+  task.step = 0;
+  task.some_unknown = false;
   // As numbers: a buffer that is not used may be null.
   const uint64_t offset = task.piece * task.plan->plan.piece_bytes;
   const auto place = [offset](const void* buffer) {
@@ -98,21 +126,22 @@ void Executor::begin_piece(Task& task) noexcept {
   bases_[WEFT_SPACE_OUT * setup_.ranks + setup_.rank] = place(task.out);
   // All calls so far, so that one which differed without anybody noticing is found by the next.
   history_ = std::rotl((history_ ^ task.fingerprint) * 0x9e3779b1u, 15);
+  task.history = history_;
   Record& record = board_->records[call_ % kMostDepth];
   record.key = task.key;
   record.tag.store(tag_of(call_, history_), std::memory_order_release);
 }
 
-int32_t Executor::walk(Task& task) noexcept {
+int32_t Executor::walk(Task& task, bool may_wait) noexcept {
   const schedule::PlanBody& plan = body(task);
   const auto count = static_cast<uint32_t>(plan.steps.size());
-  if (task.step == 0 && task.plan->plan.uses_scratch && !scratch_is_free(task.plan->runs_ahead())) {
+  if (task.step == 0 && task.plan->plan.uses_scratch && !scratch_is_free(task.plan->areas())) {
     return WEFT_TASK_AGAIN;
   }
   for (; task.step < count; ++task.step) {
     const PlanStep& step = plan.steps[task.step];
     const Operand* operands = plan.operands.data() + step.first;
-    if (some_unknown_) {
+    if (task.some_unknown) {
       const uint32_t peer = unknown_peer(task, step, operands);
       if (peer != setup_.rank) return unknown_place(task, peer);
     }
@@ -134,6 +163,7 @@ int32_t Executor::walk(Task& task) noexcept {
         if (!signal(task, step, operands)) return WEFT_TASK_AGAIN;
         break;
       case Opcode::kWait:
+        if (!may_wait) return WEFT_TASK_AGAIN;
         if (const int32_t result = wait(task, step); result != 0) return result;
         break;
     }
@@ -200,9 +230,10 @@ void Executor::stage(const Task& task, const StageCopy& copy) noexcept {
 bool Executor::has_ended(uint32_t peer, uint64_t depth) noexcept {
   if (call_ <= depth) return true;
   const uint64_t wanted = call_ - depth;
-  // Knowing that it began a later one is enough, and usually known: a signal said so, or what kind
-  // of call it was.
-  if (all_begun_ > wanted || seen_[peer] > wanted || ended_[peer] >= wanted) return true;
+  // Knowing that it began a much later one is enough, and usually known: a signal said so, or what
+  // kind of call it was.
+  const uint64_t later = wanted + in_flight_of(depth_);
+  if (all_begun_ >= later || seen_[peer] >= later || ended_[peer] >= wanted) return true;
   const auto& progress = setup_.boards[peer]->progress;
   ended_[peer] = progress.done.load(std::memory_order_acquire);
   if (ended_[peer] >= wanted) return true;
@@ -210,9 +241,9 @@ bool Executor::has_ended(uint32_t peer, uint64_t depth) noexcept {
   return false;
 }
 
-bool Executor::scratch_is_free(bool runs_ahead) noexcept {
-  const uint64_t depth = runs_ahead ? depth_ : 2;
-  if (call_ <= depth || all_begun_ > call_ - depth) return true;
+bool Executor::scratch_is_free(schedule::Areas kind) noexcept {
+  const uint64_t depth = areas_of(kind, depth_).count;
+  if (call_ <= depth || all_begun_ >= call_ - depth + in_flight_of(depth_)) return true;
   for (uint32_t peer = 0; peer < setup_.ranks; ++peer) {
     if (peer != setup_.rank && !has_ended(peer, depth)) return false;
   }
@@ -234,7 +265,7 @@ bool Executor::signal(const Task& task, const PlanStep& step, const Operand* ope
 }
 
 void Executor::describe_call(const Task& task, Line& line, uint32_t peer) noexcept {
-  line.fingerprint = history_;
+  line.fingerprint = task.history;
   line.carry = 0;
   line.in = reinterpret_cast<uint64_t>(task.in) + task.in_shift;
   line.out = reinterpret_cast<uint64_t>(task.out) + task.out_shift;
@@ -249,8 +280,8 @@ void Executor::describe_call(const Task& task, Line& line, uint32_t peer) noexce
 }
 
 /// Returns the failure, or 0.
-int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) noexcept {
-  if (line.fingerprint != history_) return mismatch(task, peer);
+int32_t Executor::learn_call(Task& task, const Line& line, uint32_t peer) noexcept {
+  if (line.fingerprint != task.history) return mismatch(task, peer);
   if (task.plan->plan.own_blocks) {
     uint64_t lengths[2];  // from the peer to this rank, and back
     std::memcpy(lengths, line.data, sizeof lengths);
@@ -267,12 +298,11 @@ int32_t Executor::learn_call(const Task& task, const Line& line, uint32_t peer) 
 
 /// Where a buffer of a peer is. That this rank does not know it is a fault only once it is needed:
 /// a peer whose part in the call has ended may have given the place up.
-void Executor::learn_place(const Task& task, uint32_t peer, uint32_t space,
-                           uint64_t word) noexcept {
+void Executor::learn_place(Task& task, uint32_t peer, uint32_t space, uint64_t word) noexcept {
   std::byte*& base = bases_[space * setup_.ranks + peer];
   base = setup_.map->find(peer, word, call_, space == WEFT_SPACE_IN ? 0 : 1);
   if (base == nullptr && word >> kTokenBits != kTransportSpace) {
-    some_unknown_ = true;
+    task.some_unknown = true;
   } else if (base != nullptr && task.piece != 0) {
     base += task.piece * task.plan->plan.piece_bytes;
   }
@@ -293,7 +323,7 @@ uint32_t Executor::unknown_peer(const Task& task, const PlanStep& step,
   return setup_.rank;
 }
 
-int32_t Executor::wait(const Task& task, const PlanStep& step) noexcept {
+int32_t Executor::wait(Task& task, const PlanStep& step) noexcept {
   const Line& line = *board_->line(call_, step.peer, setup_.ranks);
   const uint64_t wanted = epoch_of(call_, step.ordinal);
   for (uint32_t i = 0; line.epoch.load(std::memory_order_acquire) < wanted; ++i) {

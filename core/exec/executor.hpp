@@ -3,6 +3,7 @@
 // notices calls that differ. Resumable: a run that must wait gives its thread back.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -29,9 +30,12 @@ struct ExecPlan {
   // input, since a rank's data can come only from a rank that has begun.
   bool synchronises = false;
   bool as_tasks = false;  // for the tasks engine, else for the executor
-  /// Whether it takes turns with the small Scratch areas: a rank may be far ahead in it. Where
-  /// ranks wait for each other anyway the two large areas are enough, and nearer.
-  [[nodiscard]] bool runs_ahead() const noexcept { return plan.small && !synchronises; }
+  /// The Scratch areas that it takes turns with: the more, the further a rank may be ahead. Where
+  /// ranks wait for each other anyway there is no need for the most.
+  [[nodiscard]] schedule::Areas areas() const noexcept {
+    const schedule::Areas least = synchronises ? schedule::Areas::kMiddle : schedule::Areas::kSmall;
+    return std::max(least, plan.areas);
+  }
   std::string algorithm;       // full name
   std::string source;          // what chose it
   std::vector<bool> partners;  // as tasks: by rank, whether it has a part in what this one does
@@ -70,11 +74,14 @@ struct Task {
   uint32_t fingerprint = 0;  // of the plan and of what else all ranks must agree on
   schedule::Blocks blocks;   // of an operation with lengths
 
+  bool own_heap = false;  // one piece, unstaged, with buffers that have one address here
   // On the thread that issues: it does not wait.
   std::atomic<bool> at_launch{false};
 
   // progress
   bool begun = false;
+  bool some_unknown = false;  // some place in bases_ is null since this rank does not know it
+  uint32_t history = 0;       // hash of the fingerprints of all calls up to this one
   uint32_t piece = 0;
   uint32_t step = 0;
   Wait wait;                // at `stalled_at`
@@ -90,6 +97,10 @@ class Executor {
 
   /// Entry point for the transport.
   static int32_t run(weft_task* base) noexcept;
+  /// The same for a call that is next in order while those before it are on their way, in the same
+  /// stream, and have nothing to do with its buffers: does its steps up to the first wait, if it
+  /// can. It needs one piece, and no staging.
+  static void begin_early(weft_task* base) noexcept;
   /// The same for a call that will never run: the communicator cannot go on without it.
   static void drop(weft_task* base) noexcept;
 
@@ -104,11 +115,14 @@ class Executor {
 
  private:
   int32_t progress(Task& task) noexcept;
+  void begin(Task& task) noexcept;
   void begin_piece(Task& task) noexcept;
-  int32_t walk(Task& task) noexcept;
+  /// Makes it the call that is being run.
+  void select(const Task& task) noexcept;
+  int32_t walk(Task& task, bool may_wait = true) noexcept;
   /// Whether `peer` has ended the call `depth` calls ago: what it used then may be used again.
   bool has_ended(uint32_t peer, uint64_t depth) noexcept;
-  bool scratch_is_free(bool runs_ahead) noexcept;
+  bool scratch_is_free(schedule::Areas kind) noexcept;
   /// A rank that has destroyed its communicator will never join a call; its board is not to be
   /// written to. Returns the failure, or 0.
   int32_t check_members(const Task& task) noexcept;
@@ -119,15 +133,15 @@ class Executor {
                     const schedule::Operand* operands) noexcept;
   void stage(const Task& task, const StageCopy& copy) noexcept;
   void describe_call(const Task& task, Line& line, uint32_t peer) noexcept;
-  void learn_place(const Task& task, uint32_t peer, uint32_t space, uint64_t word) noexcept;
+  void learn_place(Task& task, uint32_t peer, uint32_t space, uint64_t word) noexcept;
   [[nodiscard]] uint32_t unknown_peer(const Task& task, const schedule::PlanStep& step,
                                       const schedule::Operand* operands) const noexcept;
-  int32_t learn_call(const Task& task, const Line& line, uint32_t peer) noexcept;
+  int32_t learn_call(Task& task, const Line& line, uint32_t peer) noexcept;
   void reduce(const Task& task, const schedule::PlanStep& step,
               const schedule::Operand* operands) noexcept;
   bool signal(const Task& task, const schedule::PlanStep& step,
               const schedule::Operand* operands) noexcept;
-  int32_t wait(const Task& task, const schedule::PlanStep& step) noexcept;
+  int32_t wait(Task& task, const schedule::PlanStep& step) noexcept;
   void finish(Task& task) noexcept;
 
   // waiting for something that may never come: faults.cc
@@ -154,13 +168,14 @@ class Executor {
   const Setup& setup_;
   Watch& watch_;
   const uint32_t depth_;
-  Board* const board_;           // own
-  uint32_t awaited_ = 0;         // peer that the last walk stopped for
-  uint64_t call_ = 0;            // the piece being run
-  uint32_t history_ = 0;         // hash of the fingerprints of all calls up to this one
-  std::byte** bases_ = nullptr;  // with the Scratch areas of call_: [space * ranks + rank]
-  std::vector<std::byte*> base_tables_[kMostDepth + 2];
-  bool some_unknown_ = false;    // some place in bases_ is null since this rank does not know it
+  Board* const board_;              // own
+  uint32_t awaited_ = 0;            // peer that the last walk stopped for
+  const Task* selected_ = nullptr;  // the last one that was run; the next two are of it
+  uint64_t call_ = 0;               // its piece
+  std::byte** bases_ = nullptr;     // with the Scratch areas of call_: [space * ranks + rank]
+  std::vector<std::byte*> base_tables_[kMostAreas];
+  uint64_t begun_ = 0;           // the newest call that this rank has begun
+  uint32_t history_ = 0;         // of that one
   uint64_t all_begun_ = 0;       // the newest call that all are known to have begun
   std::vector<uint64_t> seen_;   // per peer: the newest call that it is known to have begun
   std::vector<uint64_t> ended_;  // ... to have ended

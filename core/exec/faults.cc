@@ -55,7 +55,7 @@ int32_t Executor::investigate(Task& task) noexcept {
 
 /// Whether some rank is in the same call, but calls something else.
 int32_t Executor::check_records(const Task& task) noexcept {
-  const uint64_t mine = tag_of(call_, history_);
+  const uint64_t mine = tag_of(call_, task.history);
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
     if (r == setup_.rank || (!watch_.is_open(r) && !watch_.is_closed(r))) continue;
     const Record& record = setup_.boards[r]->records[call_ % kMostDepth];

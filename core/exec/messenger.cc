@@ -35,7 +35,7 @@ MessageTask& Messenger::fresh_task() {
   }
   next_ = (at + 1) % tasks_.size();
   MessageTask& task = *tasks_[at];
-  task.base = {&Messenger::run, &Messenger::drop, 0, 0};
+  task.base = {&Messenger::run, &Messenger::drop, nullptr, nullptr, 0, 0};
   task.messenger = this;
   task.steps.clear();
   task.begun = false;

@@ -32,6 +32,10 @@ class UsedMemory {
     const uint64_t own_end = end_.load(std::memory_order_relaxed);
     return own_begin < own_end && own_begin < end && begin < own_end;
   }
+  [[nodiscard]] bool overlaps(const UsedMemory& other) const noexcept {
+    return overlaps(other.begin_.load(std::memory_order_relaxed),
+                    other.end_.load(std::memory_order_relaxed));
+  }
 
  private:
   std::atomic<uint64_t> begin_{0};

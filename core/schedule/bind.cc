@@ -117,6 +117,16 @@ uint64_t room_of(uint64_t bytes, uint64_t blocks) {
   return blocks == 0 ? UINT64_MAX : bytes / blocks / kCacheLine * kCacheLine;
 }
 
+/// The smallest kind of areas with room for `blocks` of `bytes`.
+Areas smallest_areas(uint64_t blocks, uint64_t bytes) noexcept {
+  if (blocks == 0) return Areas::kSmall;
+  const auto fits = [&](const AreaLimits& area) {
+    return bytes <= area.block &&
+           blocks <= area.scratch / std::max(piece_stride(bytes), kCacheLine);
+  };
+  return fits(kSmallArea) ? Areas::kSmall : fits(kMiddleArea) ? Areas::kMiddle : Areas::kLarge;
+}
+
 }  // namespace
 
 uint64_t piece_room(const Schedule& schedule, const Geometry& g) {
@@ -153,9 +163,9 @@ Plan bind(const Schedule& schedule, const Geometry& geometry) {
   plan.pieces = static_cast<uint32_t>(pieces);
   plan.uses_scratch = schedule.scratch_blocks > 0;
   plan.piece_bytes = elements * geometry.element_bytes;
-  plan.small = pieces == 1 && !geometry.staged && plan.piece_bytes <= kSmallBlock &&
-               schedule.scratch_blocks <= kSmallScratch / kCacheLine &&
-               schedule.scratch_blocks * piece_stride(plan.piece_bytes) <= kSmallScratch;
+  if (pieces == 1 && !geometry.staged) {
+    plan.areas = smallest_areas(schedule.scratch_blocks, plan.piece_bytes);
+  }
   if (pieces > 1) plan.full = Binder(schedule, geometry, elements).run();
   plan.last = Binder(schedule, geometry, geometry.count - (pieces - 1) * elements).run();
   plan.block_bytes = geometry.count * geometry.element_bytes;

@@ -22,6 +22,19 @@ enum class Opcode : uint8_t {
   kReduceBlock,
 };
 
+/// Kinds of Scratch areas. The smaller ones are more, so that a rank can be further ahead in calls
+/// that need no more room.
+enum class Areas : uint8_t { kSmall, kMiddle, kLarge };
+
+/// Most bytes that a plan may use of a Scratch area, and of each block there. The limit of a block
+/// keeps what a rank runs through, area after area, in the caches.
+struct AreaLimits {
+  uint64_t scratch;
+  uint64_t block;
+};
+inline constexpr AreaLimits kSmallArea{uint64_t{8} << 10, uint64_t{1} << 10};
+inline constexpr AreaLimits kMiddleArea{uint64_t{64} << 10, uint64_t{64} << 10};
+
 struct PlanStep {
   Opcode opcode = Opcode::kCopy;
   uint8_t reserved = 0;
@@ -61,7 +74,7 @@ struct Plan {
   uint64_t piece_bytes = 0;  // of one block, in a full piece; UINT64_MAX if it has no limit
   uint32_t element_bytes = 0;
   bool uses_scratch = false;
-  bool small = false;        // what it uses of Scratch is at most kSmallScratch bytes
+  Areas areas = Areas::kLarge;
   bool has_lengths = false;  // blocks have lengths of their own: there is one body, `last`
   bool own_blocks =
       false;      // ranks do not know each other's lengths: a signal tells a peer its block
@@ -89,10 +102,6 @@ struct Geometry {
 inline constexpr uint32_t kCarryBytes = 32;
 
 inline constexpr uint64_t kCacheLine = 64;
-
-/// Bytes of a Scratch area for short calls, and of a block there.
-inline constexpr uint64_t kSmallScratch = uint64_t{8} << 10;
-inline constexpr uint64_t kSmallBlock = uint64_t{1} << 10;
 
 /// Bytes that a piece of a block may have, a multiple of a cache line, so that Scratch and areas
 /// can hold it of every block that the schedule needs; UINT64_MAX if it needs none there. The same

@@ -17,6 +17,7 @@
 
 // Only the direct engine needs them: another ACL runtime has none, and gets the tasks engine alone.
 #pragma weak aclhostGetHeap
+#pragma weak aclhostLaunchGroupTask
 #pragma weak aclhostLaunchTask
 #pragma weak aclhostSetErrorText
 
@@ -24,8 +25,8 @@ namespace weft::hccs {
 namespace {
 
 bool on_acl_host() noexcept {
-  return &aclhostGetHeap != nullptr && &aclhostLaunchTask != nullptr &&
-         &aclhostSetErrorText != nullptr;
+  return &aclhostGetHeap != nullptr && &aclhostLaunchGroupTask != nullptr &&
+         &aclhostLaunchTask != nullptr && &aclhostSetErrorText != nullptr;
 }
 
 // HcclResult values that a task of the core may end with.
@@ -54,6 +55,15 @@ int32_t reset_device(void* raw, int32_t device) {
   if (error == ACL_SUCCESS) return WEFT_OK;
   return guarded(
       [&] { return context.fail_acl(error, fmt::format("aclrtResetDevice({})", device)); });
+}
+
+int32_t physical_device(void* raw, int32_t device, int32_t* physical) {
+  const Context& context = *static_cast<Context*>(raw);
+  const aclError error = aclrtGetPhyDevIdByUserDevId(device, physical);
+  if (error == ACL_SUCCESS) return WEFT_OK;
+  return guarded([&] {
+    return context.fail_acl(error, fmt::format("aclrtGetPhyDevIdByUserDevId({})", device));
+  });
 }
 
 int32_t endpoint_open(void* raw, const weft_endpoint_params* params, void** endpoint) {
@@ -234,13 +244,20 @@ void drop_task(void* raw) {
   task->drop(task);
 }
 
+void begin_task(void* raw) {
+  auto* task = static_cast<weft_task*>(raw);
+  task->begin(task);
+}
+
 static_assert(static_cast<int>(WEFT_TASK_DONE) == static_cast<int>(ACLHOST_DONE) &&
               static_cast<int>(WEFT_TASK_AGAIN) == static_cast<int>(ACLHOST_AGAIN));
 
 int32_t submit(void* raw, void* stream, weft_task* task) {
   static_assert(static_cast<int>(WEFT_TASK_BRIEF) == static_cast<int>(ACLHOST_BRIEF));
   const aclError error =
-      aclhostLaunchTask(stream, run_task, drop_task, task, task->flags & WEFT_TASK_BRIEF);
+      task->begin != nullptr
+          ? aclhostLaunchGroupTask(stream, run_task, begin_task, drop_task, task, task->group)
+          : aclhostLaunchTask(stream, run_task, drop_task, task, task->flags & WEFT_TASK_BRIEF);
   if (error == ACL_SUCCESS) return WEFT_OK;
   return guarded([&] {
     return static_cast<Endpoint*>(raw)->context->fail_acl(error, "putting a task on the stream");
@@ -298,6 +315,7 @@ weft_transport transport_table() noexcept {
   table.get_device = get_device;
   table.set_device = set_device;
   table.reset_device = reset_device;
+  table.physical_device = physical_device;
   table.endpoint_open = endpoint_open;
   table.endpoint_close = endpoint_close;
   table.enter = enter;

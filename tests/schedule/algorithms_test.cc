@@ -18,6 +18,7 @@ const char* const kNames[] = {
     "mesh.two_shot",
     "mesh.reduce",
     "mesh.reduce_flat",
+    "mesh.reduce_pull",
     "mesh.reduce_scatter",
     "mesh.reduce_scatter_push",
     "mesh.reduce_scatter_v",
@@ -31,6 +32,7 @@ const char* const kNames[] = {
     "mesh.pairwise_v",
     "mesh.broadcast",
     "mesh.broadcast_flat",
+    "mesh.broadcast_pull",
     "mesh.broadcast_push",
     "mesh.scatter",
     "mesh.scatter_push",
@@ -143,8 +145,8 @@ TEST(AlgorithmList, NamesAllThatThePluginsOffer) {
 
 TEST(AlgorithmList, DeclaresRankOrderForEveryReductionOfTheMesh) {
   for (const char* name :
-       {"mesh.one_shot", "mesh.two_shot", "mesh.reduce", "mesh.reduce_flat", "mesh.reduce_scatter",
-        "mesh.reduce_scatter_push", "mesh.reduce_scatter_v"}) {
+       {"mesh.one_shot", "mesh.two_shot", "mesh.reduce", "mesh.reduce_flat", "mesh.reduce_pull",
+        "mesh.reduce_scatter", "mesh.reduce_scatter_push", "mesh.reduce_scatter_v"}) {
     EXPECT_NE(algorithm(name).table.flags & WEFT_ALGORITHM_RANK_ORDER, 0u) << name;
   }
 }

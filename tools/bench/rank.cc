@@ -89,7 +89,7 @@ class Rank {
   void make_buffers();
   void place(const Shape& shape);
   void prepare();
-  uint64_t wrong();
+  uint64_t wrong(uint64_t slots = 1);
   uint64_t wrong_barriers(const Call& call);
   uint64_t checked_call(const Call& call);
   void carry_out(const Call& call, uint64_t calls = 1);
@@ -101,6 +101,8 @@ class Rank {
   uint64_t checked_limit(const Shape& shape);
   Plan plan(const Call& call);
   Call call(const Shape& shape) const;
+  size_t stride(const Layout& layout) const;
+  uint64_t slots(const Layout& layout) const;
   Row describe(const Shape& shape, uint64_t wrong);
   template <class Time>
   std::vector<double> slowest(const Plan& timed, const Time& time) const;
@@ -122,6 +124,8 @@ class Rank {
   Buffer* receive_ = nullptr;
   size_t send_at_ = 0;
   size_t receive_at_ = 0;
+  uint64_t slots_ = 1;
+  size_t stride_ = 0;
 };
 
 void Rank::join() {
@@ -157,7 +161,7 @@ void Rank::make_buffers() {
   for (const Shape& shape : shapes(spec_)) {  // an uneven block of a larger size may be smaller
     const Layout layout = make_layout(spec_, shape, rank_);
     send = std::max(send, layout.send_elements);
-    receive = std::max(receive, layout.receive_elements);
+    receive = std::max(receive, slots(layout) * stride(layout) / size);
   }
   // Windows are alike on all ranks.
   const auto bytes = [&](uint64_t elements) {
@@ -173,9 +177,26 @@ void Rank::make_buffers() {
   }
 }
 
+/// From one output of queued calls to the next.
+size_t Rank::stride(const Layout& layout) const {
+  return (layout.receive_elements * element_size(spec_) + 63) / 64 * 64;
+}
+
+/// Outputs that queued calls take in turn, as those of a program do that queues several. Together
+/// they have at most 64 MiB; a root broadcasts the same data each time, and so does who works in
+/// place.
+uint64_t Rank::slots(const Layout& layout) const {
+  constexpr uint64_t kMost = uint64_t{64} << 20;
+  const bool same = spec_.in_place || (spec_.op == Op::kBroadcast && rank_ == spec_.root);
+  if (same || layout.receive_elements == 0) return 1;
+  return std::clamp<uint64_t>(kMost / stride(layout), 1, spec_.queue);
+}
+
 // In place, the smaller buffer is the rank's own block of the larger one.
 void Rank::place(const Shape& shape) {
   layout_ = make_layout(spec_, shape, rank_);
+  stride_ = stride(layout_);
+  slots_ = slots(layout_);
   if (!spec_.in_place) return;
   const size_t own = rank_ * shape.count * element_size(spec_);
   if (spec_.op == Op::kAllGather) send_at_ = own;
@@ -184,16 +205,23 @@ void Rank::place(const Shape& shape) {
 
 void Rank::prepare() {
   // The input comes second: in place it covers some of the output.
-  receive_->put(patterns_.at(kUntouched), 0, receive_at_, layout_.receive_elements);
+  for (uint64_t slot = 0; slot < slots_; ++slot) {
+    receive_->put(patterns_.at(kUntouched), 0, receive_at_ + slot * stride_,
+                  layout_.receive_elements);
+  }
   if (spec_.op == Op::kBroadcast && rank_ != spec_.root) return;
   send_->put(patterns_.at(rank_), 0, send_at_, layout_.send_elements);
 }
 
-uint64_t Rank::wrong() {
+/// In the outputs of the last calls, as many as `slots`.
+uint64_t Rank::wrong(uint64_t slots) {
   uint64_t wrong = 0;
-  for (const Expected& part : layout_.expected) {
-    wrong += receive_->mismatches(patterns_.at(part.source), part.first,
-                                  receive_at_ + part.at * element_size(spec_), part.count);
+  for (uint64_t slot = 0; slot < slots; ++slot) {
+    const size_t base = receive_at_ + slot * stride_;
+    for (const Expected& part : layout_.expected) {
+      wrong += receive_->mismatches(patterns_.at(part.source), part.first,
+                                    base + part.at * element_size(spec_), part.count);
+    }
   }
   return wrong;
 }
@@ -220,8 +248,10 @@ uint64_t Rank::checked_call(const Call& call) {
 }
 
 void Rank::carry_out(const Call& call, uint64_t calls) {
+  Call each = call;
   for (uint64_t i = 0; i < calls; ++i) {
-    const Issued issued = issue(call);
+    if (slots_ > 1) each.receive = static_cast<std::byte*>(call.receive) + i % slots_ * stride_;
+    const Issued issued = issue(each);
     if (issued.result != HCCL_SUCCESS) fail(team_, rank_, issued.function, issued.result);
   }
   const aclError error = aclrtSynchronizeStream(stream_);
@@ -303,7 +333,7 @@ void Rank::measure(const Shape& shape) {
     const uint64_t calls = timed.units * spec_.queue;
     team_.limit_time(rank_, batch) = time_units(calls, [&] { limit_->call(); }).count();
   }
-  if (spec_.check) bad += keeps_input ? wrong() : checked_call(call);
+  if (spec_.check) bad += keeps_input ? wrong(slots_) : checked_call(call);
   const uint64_t all_bad = team_.sum(rank_, bad);
   if (rank_ == 0) team_.tell(rank_, row(shape, timed, all_bad));
   team_.barrier();  // rank 0 has read the times

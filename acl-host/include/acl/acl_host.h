@@ -28,11 +28,14 @@ typedef int32_t (*aclhostTask)(void* arg);
 /* Told, instead of any further call of the task, that the task is dropped. */
 typedef void (*aclhostDiscard)(void* arg);
 
+/* Does what a task of a group can do before its turn, without waiting. */
+typedef void (*aclhostBegin)(void* arg);
+
 /* Queues a task on a stream of the current context; NULL is the context's default stream. `flags`:
- * 0 or ACLHOST_BRIEF, any other bit is refused. `task` is
- * called with `arg` until the result is not ACLHOST_AGAIN: on any thread, never concurrently for
- * one stream. Before it returns a fault it may set the fault's text with aclhostSetErrorText; the
- * thread that later synchronises the stream gets code and text.
+ * 0 or ACLHOST_BRIEF, any other bit is refused. `task` is called with `arg` until the result is not
+ * ACLHOST_AGAIN: on any thread, never concurrently for one stream. Before it returns a fault it may
+ * set the fault's text with aclhostSetErrorText; the thread that later synchronises the stream gets
+ * code and text.
  *
  * A task is dropped if its stream is destroyed by force, or has stopped at the fault of an earlier
  * task; it may have begun and answered ACLHOST_AGAIN. Then `discard`, which may be NULL, is called
@@ -41,6 +44,13 @@ typedef void (*aclhostDiscard)(void* arg);
  * is called if the launch itself fails. `arg` stays the caller's. */
 ACL_FUNC_VISIBILITY aclError aclhostLaunchTask(aclrtStream stream, aclhostTask task,
                                                aclhostDiscard discard, void* arg, uint32_t flags);
+
+/* The same for a brief task of a group, which is any address that is not NULL. If all tasks ahead
+ * of it in the stream are of that group, the launching thread may call `begin` with `arg`, once,
+ * under the same rules as `task` and before it: their order is the group's business. */
+ACL_FUNC_VISIBILITY aclError aclhostLaunchGroupTask(aclrtStream stream, aclhostTask task,
+                                                    aclhostBegin begin, aclhostDiscard discard,
+                                                    void* arg, const void* group);
 
 /* Range of a device's memory in this process; created if it does not exist yet. Every pointer
  * from aclrtMalloc on the device lies in it, and any page-aligned part of it, or all of it, may be

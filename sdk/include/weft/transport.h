@@ -38,7 +38,12 @@ typedef struct weft_task {
   /* Called once instead, if the stream drops the task: it was destroyed by force, or stopped by an
    * earlier failure. */
   void (*drop)(struct weft_task* self);
-  uint32_t flags; /* WEFT_TASK_* */
+  /* Null, or: what the task can do before its turn, without waiting; then it is WEFT_TASK_BRIEF.
+   * `submit` may call it once, before it returns, if all tasks ahead of it in the stream are of the
+   * same group, never together with a `run` of one of them. */
+  void (*begin)(struct weft_task* self);
+  const void* group; /* any address; not looked at without `begin` */
+  uint32_t flags;    /* WEFT_TASK_* */
   uint32_t reserved;
 } weft_task;
 
@@ -153,6 +158,9 @@ typedef struct weft_transport {
   /* Makes `device` current on the calling thread / takes that back (pairs). */
   int32_t (*set_device)(void* context, int32_t device);
   int32_t (*reset_device)(void* context, int32_t device);
+  /* The number that `device` has on the host, whatever devices this process may use: what rank
+   * tables name. */
+  int32_t (*physical_device)(void* context, int32_t device, int32_t* physical);
 
   /* An endpoint is one rank of one communicator. Opened on a thread whose current device is
    * params->device. */

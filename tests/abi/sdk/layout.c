@@ -110,6 +110,8 @@ static void print_transport(void) {
   STRUCT(weft_task);
   MEMBER(weft_task, run);
   MEMBER(weft_task, drop);
+  MEMBER(weft_task, begin);
+  MEMBER(weft_task, group);
   MEMBER(weft_task, flags);
   MEMBER(weft_task, reserved);
   STRUCT(weft_endpoint_params);
@@ -156,6 +158,7 @@ static void print_transport(void) {
   MEMBER(weft_transport, get_device);
   MEMBER(weft_transport, set_device);
   MEMBER(weft_transport, reset_device);
+  MEMBER(weft_transport, physical_device);
   MEMBER(weft_transport, endpoint_open);
   MEMBER(weft_transport, endpoint_close);
   MEMBER(weft_transport, enter);

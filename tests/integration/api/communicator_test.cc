@@ -53,6 +53,12 @@ TEST(InitRootInfo, LooksAtItsArgumentsInTheDocumentedOrder) {
   });
 }
 
+TEST(Suite, RunsInTheEnvironmentThatItsListAsksFor) {
+  for (const char* name : {"WEFT_HOME", "WEFT_DEVICE_MEMORY"}) {
+    EXPECT_NE(std::getenv(name), nullptr) << name;
+  }
+}
+
 TEST(Init, NeedsACurrentDeviceBeforeAnythingElse) {
   GroupOptions options;
   options.device = false;

@@ -93,8 +93,9 @@ std::vector<Algorithm> algorithms_of(Op op) {
               {"tree.gather_all_reduce", true}, {"tree.star_all_reduce", true}};
     case Op::kBroadcast:
       return {{"mesh.broadcast", false},      {"mesh.broadcast_flat", false},
-              {"mesh.broadcast_push", false}, {"ring.broadcast", false},
-              {"tree.hd_broadcast", false},   {"tree.nhr_broadcast", false}};
+              {"mesh.broadcast_pull", false}, {"mesh.broadcast_push", false},
+              {"ring.broadcast", false},      {"tree.hd_broadcast", false},
+              {"tree.nhr_broadcast", false}};
     case Op::kReduceScatter:
       return {{"mesh.reduce_scatter", true},
               {"mesh.reduce_scatter_push", true},
@@ -113,6 +114,7 @@ std::vector<Algorithm> algorithms_of(Op op) {
     case Op::kReduce:
       return {{"mesh.reduce", true},
               {"mesh.reduce_flat", true},
+              {"mesh.reduce_pull", true},
               {"tree.hd_reduce", false},
               {"tree.nhr_reduce", false}};
     case Op::kScatter:

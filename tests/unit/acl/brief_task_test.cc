@@ -64,5 +64,77 @@ TEST_F(BriefTask, GoesOnLaterIfItHasToWait) {
             ACL_ERROR_INVALID_PARAM);
 }
 
+/// A task of a group: counts how often it began, and waits until it may end.
+struct Member {
+  std::atomic<int> begun{0};
+  std::atomic<int> dropped{0};
+  std::atomic<bool> open{false};
+
+  static int32_t step(void* self) {
+    return static_cast<Member*>(self)->open ? ACLHOST_DONE : ACLHOST_AGAIN;
+  }
+  static void begin(void* self) { ++static_cast<Member*>(self)->begun; }
+  static void drop(void* self) { ++static_cast<Member*>(self)->dropped; }
+  aclError launch(aclrtStream stream, const void* group) {
+    return aclhostLaunchGroupTask(stream, step, begin, drop, this, group);
+  }
+};
+
+TEST_F(BriefTask, OfAGroupMayBeginBehindOthersOfIt) {
+  const int groups[2] = {};
+  Member members[4];
+  for (Member& member : members) {
+    ASSERT_EQ(member.launch(stream_, &groups[0]), ACL_SUCCESS);
+    // The first is run, not begun. The worker may be at the stream when another comes.
+    EXPECT_EQ(members[0].begun, 0);
+    EXPECT_LE(member.begun, 1);
+  }
+  EXPECT_GT(members[1].begun + members[2].begun + members[3].begun, 0);
+  Member other;
+  ASSERT_EQ(other.launch(stream_, &groups[1]), ACL_SUCCESS);
+  Member again;
+  ASSERT_EQ(again.launch(stream_, &groups[0]), ACL_SUCCESS);
+  EXPECT_EQ(other.begun, 0) << "those ahead are of another group";
+  EXPECT_EQ(again.begun, 0) << "one ahead is of another group";
+  for (Member& member : members) member.open = true;
+  other.open = again.open = true;
+  ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+}
+
+TEST_F(BriefTask, OfAGroupDoesNotBeginBehindOtherWork) {
+  const int group = 0;
+  Member first, second;
+  Gate gate;
+  ASSERT_EQ(first.launch(stream_, &group), ACL_SUCCESS);
+  ASSERT_EQ(gate.launch(stream_), ACL_SUCCESS);
+  ASSERT_EQ(second.launch(stream_, &group), ACL_SUCCESS);
+  EXPECT_EQ(second.begun, 0);
+  first.open = second.open = true;
+  gate.open();
+  ASSERT_EQ(aclrtSynchronizeStream(stream_), ACL_SUCCESS);
+}
+
+TEST_F(BriefTask, OfAGroupIsDroppedAfterItHasBegun) {
+  const int group = 0;
+  Member first, second;
+  aclrtStream stream = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  ASSERT_EQ(first.launch(stream, &group), ACL_SUCCESS);
+  ASSERT_EQ(second.launch(stream, &group), ACL_SUCCESS);
+  ASSERT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+  EXPECT_EQ(first.dropped, 1);
+  EXPECT_EQ(second.dropped, 1);
+}
+
+TEST_F(BriefTask, OfAGroupNeedsAllItsParts) {
+  Member member;
+  const int group = 0;
+  EXPECT_EQ(aclhostLaunchGroupTask(stream_, nullptr, Member::begin, nullptr, &member, &group),
+            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclhostLaunchGroupTask(stream_, Member::step, nullptr, nullptr, &member, &group),
+            ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(member.launch(stream_, nullptr), ACL_ERROR_INVALID_PARAM);
+}
+
 }  // namespace
 }  // namespace weft::test

@@ -44,11 +44,13 @@ TEST(Environment, ReadsValuesInTheirDocumentedUnits) {
   const Variable b("HCCL_EXEC_TIMEOUT", "1.5");
   const Variable c("HCCL_BUFFSIZE", "7");
   const Variable d("HCCL_DETERMINISTIC", "TRUE");
+  const Variable e("HCCL_IF_BASE_PORT", "65520");
   const Environment env = read_environment();
   EXPECT_EQ(env.connect_timeout, std::chrono::milliseconds(120000));
   EXPECT_EQ(env.exec_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(env.buffer_mb, 7u);
   EXPECT_EQ(env.deterministic, true);
+  EXPECT_EQ(env.base_port, 65520);
 }
 
 TEST(Environment, TakesEmptyStringLiterallyAsUnset) {
@@ -94,6 +96,7 @@ TEST(Environment, RefusesWhatIsOutOfRangeOrNoNumber) {
   }
   for (const char* bad : {"0", "", "1.5", "MB"}) expect_refused("HCCL_BUFFSIZE", bad);
   for (const char* bad : {"", "yes", "1"}) expect_refused("HCCL_DETERMINISTIC", bad);
+  for (const char* bad : {"1023", "65521", "", "port"}) expect_refused("HCCL_IF_BASE_PORT", bad);
 }
 
 }  // namespace

@@ -122,6 +122,9 @@ class Group {
     if (result != WEFT_TASK_AGAIN) tasks.pop_front();
     return result;
   }
+  /// As a stream does that begins a task while others are ahead of it.
+  static void begin_early(Task& task) { Executor::begin_early(&task.base); }
+
   /// Resumes one stream until its oldest task has ended, for at most kPatience.
   int32_t finish(uint32_t r, uint32_t stream = 0) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -206,7 +209,7 @@ class Group {
 
   Task& launch(uint32_t r, ExecPlan& plan, const int32_t* in, int32_t* out, uint32_t stream) {
     Task& task = tasks_.emplace_back();
-    task.base = {&Executor::run, &Executor::drop, 0, 0};
+    task.base = {&Executor::run, &Executor::drop, nullptr, nullptr, 0, 0};
     task.executor = executors_[r].get();
     task.plan = &plan;
     task.in = in;

@@ -33,6 +33,23 @@ TEST(Copy, MovesEverySizeAtEveryAlignment) {
   }
 }
 
+TEST(Copy, IsRightWhereTheDestinationBeginsAFewBytesFurtherInItsPage) {
+  for (const Variant& variant : variants()) {
+    for (const size_t bytes : {2047, 2048, 2049, 9000}) {
+      const Bytes expected = pattern(bytes);
+      for (size_t after = 0; after < 70; ++after) {
+        Bytes memory(40000, 0xEE);
+        uint8_t* src = memory.data() + 5;
+        uint8_t* dst = src + 3 * 4096 + after;
+        std::memcpy(src, expected.data(), bytes);
+        copy_with(variant.kernels, dst, src, bytes);
+        ASSERT_EQ(std::memcmp(dst, expected.data(), bytes), 0) << variant.name << ", " << after;
+        ASSERT_TRUE(dst[-1] == 0xEE && dst[bytes] == 0xEE) << variant.name << ", " << after;
+      }
+    }
+  }
+}
+
 TEST(Copy, OntoItselfChangesNothing) {
   for (const Variant& variant : variants()) {
     const Bytes expected = pattern(5000);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short calls that follow one another on a stream without a wait: they overlap where they can.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "operators.hpp"
+
+namespace weft::test {
+namespace {
+
+constexpr Op kOperators[] = {Op::kAllReduce, Op::kReduceScatter,  Op::kAllGather, Op::kBroadcast,
+                             Op::kAllToAll,  Op::kReduce,         Op::kScatter,   Op::kAllGatherV,
+                             Op::kAllToAllV, Op::kReduceScatterV, Op::kAllToAllVC};
+
+class Queued : public testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Groups, Queued,
+                         testing::Values(Shape{2, Layout::kProcesses}, Shape{3, Layout::kThreads},
+                                         Shape{4, Layout::kProcesses},
+                                         Shape{8, Layout::kProcesses}),
+                         shape_name);
+
+TEST_P(Queued, CallsOfEveryAlgorithmAreRight) {
+  constexpr uint32_t kCalls = 70;
+  constexpr size_t kCapacity = 4096;
+  const Shape shape = GetParam();
+  const PolicyFile policy(policy_text());
+  GroupOptions options;
+  options.environment = policy.environment();
+  options.deadline = std::chrono::seconds(110);
+  const auto body = [&](Rank& rank) {
+    std::vector<std::unique_ptr<Arena>> send, recv;
+    for (uint32_t i = 0; i < kCalls; ++i) {
+      send.push_back(std::make_unique<Arena>(Memory::kDevice, kCapacity));
+      recv.push_back(std::make_unique<Arena>(Memory::kDevice, kCapacity));
+    }
+    const Stream stream;
+    for (const Op op : kOperators) {
+      for_each_algorithm(rank, policy, op, algorithms_of(op),
+                         [&](HcclComm comm, const Algorithm& algorithm) {
+                           rank.note(algorithm.name);
+                           std::vector<Trial> trials;
+                           for (uint32_t i = 0; i < kCalls; ++i) {
+                             Case c;
+                             c.op = op;
+                             c.type = HCCL_DATA_TYPE_INT32;
+                             c.count = i % 6;
+                             c.root = i % rank.ranks();
+                             trials.emplace_back(c, rank.rank(), rank.ranks(), *send[i], *recv[i]);
+                             trials.back().run(comm, stream);
+                           }
+                           stream.synchronize();
+                           for (const Trial& trial : trials) trial.verify();
+                         });
+    }
+  };
+  run_ranks(shape.ranks, shape.layout, body, options);
+}
+
+// A call whose input is the output of one before it, or is written by the stream, must wait for it.
+TEST_P(Queued, CallsSeeWhatTheStreamDidBefore) {
+  const Shape shape = GetParam();
+  run_ranks(shape.ranks, shape.layout, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    constexpr uint32_t kRounds = 16;
+    constexpr uint64_t kCount = 3;
+    constexpr size_t kBytes = kCount * sizeof(int32_t);
+    Arena arena(Memory::kDevice, (kRounds + 2) * size_t{64});
+    auto* memory = reinterpret_cast<int32_t*>(arena.lend((kRounds + 2) * size_t{64}));
+    const auto slot = [&](uint32_t i) { return memory + size_t{16} * i; };
+    const auto n = static_cast<int32_t>(rank.ranks());
+    const auto me = static_cast<int32_t>(rank.rank());
+    const auto sum = [&](uint32_t from, uint32_t to) {
+      ok(HcclAllReduce(slot(from), slot(to), kCount, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm,
+                       stream));
+    };
+    for (int32_t turn = 0; turn < 50; ++turn) {
+      for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) {
+        slot(0)[i] = 10 * i + me + turn;
+        slot(1)[i] = -i - me * turn;
+      }
+      for (uint32_t round = 0; round < kRounds; ++round) sum(round, round + 2);
+      stream.synchronize();
+      for (uint32_t round = 0; round < kRounds; ++round) {
+        int32_t factor = 1;
+        for (uint32_t k = 2; k <= round; k += 2) factor *= n;
+        const int32_t ranks = n * (n - 1) / 2;
+        for (int32_t i = 0; i < static_cast<int32_t>(kCount); ++i) {
+          const int32_t first =
+              round % 2 == 0 ? n * (10 * i + turn) + ranks : -n * i - ranks * turn;
+          check(slot(round + 2)[i] == first * factor,
+                "turn " + std::to_string(turn) + ", round " + std::to_string(round) + ", element " +
+                    std::to_string(i) + ": " + std::to_string(slot(round + 2)[i]));
+        }
+      }
+    }
+    // An output that is overwritten, by a call and by a copy.
+    for (int32_t turn = 0; turn < 50; ++turn) {
+      slot(0)[0] = 1 + me;
+      slot(1)[0] = turn;
+      sum(0, 2);
+      sum(1, 2);
+      sum(2, 3);
+      ok(aclrtMemcpyAsync(slot(2), kBytes, slot(0), kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+      sum(2, 4);
+      sum(4, 0);
+      stream.synchronize();
+      check(slot(3)[0] == n * n * turn && slot(4)[0] == n * (n + 1) / 2 &&
+                slot(0)[0] == n * n * (n + 1) / 2,
+            "turn " + std::to_string(turn));
+    }
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+}  // namespace
+}  // namespace weft::test
