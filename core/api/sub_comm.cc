@@ -129,17 +129,16 @@ HcclComm create(const Request& request, const Facts& parent, const NameUse& use,
   joiner->joining->facts = {ranks, request.rank, static_cast<uint32_t>(servers.size()),
                             options.name};
   // Last, since the others count on it.
-  joiner->meeting =
-      communicator(*request.comm)
-          .invitations()
-          ->arrange(options.name, {request.members.begin(), request.members.end()}, use.device);
+  joiner->meeting = whole.invitations()->arrange(
+      options.name, {request.members.begin(), request.members.end()}, use.device);
   joiner->joining->meeting = joiner->meeting;
-  const HcclComm handle = add_joining(joiner->joining, use);
+  HcclComm handle = nullptr;
   try {
+    handle = add_joining(joiner->joining, use);
     start_detached([joiner] { carry_out(*joiner); });
-  } catch (...) {
-    joiner->meeting->withdraw(Error(HCCL_E_SYSCALL, "a member has no thread to meet on"));
-    give_up_joining(handle);
+  } catch (const std::exception& error) {
+    joiner->meeting->withdraw(Error(HCCL_E_INTERNAL, error.what()));
+    static_cast<void>(give_up_joining(handle));
     throw;
   }
   return handle;
