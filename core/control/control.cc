@@ -106,12 +106,13 @@ void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeou
   const auto began = Member::Clock::now();
   const auto deadline = Member::deadline_after(timeout);
   for (;;) {
-    bool ours = false;
+    bool telling = false;
     bool open = false;
     Loop::instance().run([&] {
       const RootServer* server = RootServer::find(root.token);
-      ours = server != nullptr;
-      open = ours && server->is_joining();  // of a try that did not get so far as to join
+      telling = server != nullptr && server->has_failed();
+      open =
+          server != nullptr && server->is_joining();  // of a try that did not get so far as to join
       if (open) return;
       Socket listener = listen_if_free(endpoint);
       open = static_cast<bool>(listener);
@@ -123,7 +124,7 @@ void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeou
       throw Error(HCCL_E_TIMEOUT,
                   "the last try to make this communicator failed, and not all "
                   "ranks have come to hear why");
-    if (!ours && now >= began + kPortPatience)
+    if (!telling && now >= began + kPortPatience)
       throw Error(HCCL_E_NETWORK,
                   "cannot listen for ranks at " + show(endpoint) +
                       ": the port is in use; give rank 0 another host_port in the rank table, or "

@@ -34,6 +34,8 @@ class RootServer final : public std::enable_shared_from_this<RootServer>, privat
 
   /// Ranks can still join.
   bool is_joining() const noexcept { return phase_ == Phase::kJoining; }
+  /// Ranks that come are told why there is no communicator.
+  bool has_failed() const noexcept { return phase_ == Phase::kFailed; }
 
   /// Frames and the goodbye of a rank of this process. Not by its connection: the process may end
   /// before that is read, and then they must be with the others.

@@ -21,19 +21,33 @@ namespace {
 
 const char* const kOneSecond = "[control]\nconnect_timeout = \"1s\"\n";
 
+/// A port of this host that is taken as long as this lives.
+class TakenPort {
+ public:
+  TakenPort() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(fd_, generic, size), 0);
+    EXPECT_EQ(listen(fd_, 1), 0);
+    EXPECT_EQ(getsockname(fd_, generic, &size), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  ~TakenPort() { close(fd_); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+
+  uint16_t number() const { return number_; }
+
+ private:
+  const int fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  uint16_t number_ = 0;
+};
+
 /// A port that nobody has at the moment.
-uint16_t free_port() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(bind(fd, generic, size), 0);
-  EXPECT_EQ(getsockname(fd, generic, &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
+uint16_t free_port() { return TakenPort().number(); }
 
 /// Version 1.0, `per_server` ranks on each server; rank i is on the device that the tests' ranks
 /// have, but for `shift`.
@@ -242,6 +256,20 @@ TEST(ClusterInfo, CountsDevicesAsTheHostDoes) {
     HcclComm comm = nullptr;
     ok(HcclCommInitClusterInfo(table.path().c_str(), 0, &comm));
     ok(HcclCommDestroy(comm));
+  };
+  run_alone(body, options);
+}
+
+TEST(ClusterInfo, WithoutAPortMeetsAtThatOfTheDevice) {
+  const TableOf table(R"({"status": "completed", "version": "1.0", "server_list": [
+    {"server_id": "h", "device": [{"rank_id": "0", "device_id": "3"}]}]})");
+  const TakenPort port;
+  GroupOptions options;
+  options.environment["HCCL_IF_BASE_PORT"] = std::to_string(port.number() - 3);
+  const auto body = [&](Rank&) {
+    ok(aclrtSetDevice(3));
+    table.refuse(0, HCCL_E_NETWORK,
+                 {"127.0.0.1 port " + std::to_string(port.number()), "the port is in use"});
   };
   run_alone(body, options);
 }
