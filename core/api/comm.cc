@@ -283,7 +283,7 @@ WEFT_API HcclResult weft_comm_last_call(HcclComm comm, weft_call_info* info) {
     require_all({{"comm", comm}, {"info", info}});
     require(info->head.major == WEFT_ABI_MAJOR && info->head.size >= sizeof(weft_call_info),
             HCCL_E_PARA, "info.head was not set with WEFT_HEAD(weft_call_info)");
-    const weft::comm::LastCall& last = communicator(comm).last_call();
+    const weft::comm::LastCall last = communicator(comm).last_call();
     require(!last.algorithm.empty(), HCCL_E_NOT_FOUND, "no operator was called so far");
     weft::api::write_text(info->algorithm, last.algorithm);
     weft::api::write_text(info->source, last.source);
@@ -302,6 +302,7 @@ WEFT_API HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* co
     require_all({{"comm", comm}, {"counters", counters}});
     require(counters->head.major == WEFT_ABI_MAJOR && counters->head.size >= sizeof *counters,
             HCCL_E_PARA, "counters.head was not set with WEFT_HEAD(weft_comm_counters)");
+    static_assert(weft::comm::kWays == WEFT_WAY_COUNT);
     const auto& calls = communicator(comm).calls_by_way();
     std::copy(calls.begin(), calls.end(), counters->calls_by_way);
     counters->plans_made = communicator(comm).plans().made();

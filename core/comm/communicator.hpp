@@ -46,8 +46,8 @@ struct Options {
 };
 
 /// How a buffer gets from one rank to another.
-enum class Way : uint8_t { kNone, kWindow, kRange, kHeap, kLocal, kStaged };
-inline constexpr size_t kWays = 6;
+enum class Way : uint8_t { kNone, kWindow, kRange, kHeap, kLocal, kOwn, kStaged };
+inline constexpr size_t kWays = 7;
 [[nodiscard]] const char* way_name(Way way) noexcept;
 
 /// One buffer of a call, as the caller gave it.
@@ -136,7 +136,7 @@ class Communicator final : private control::Listener {
     const int32_t code = watch_->health();
     return code != 0 ? code : watch_->look_at_boards();
   }
-  [[nodiscard]] const LastCall& last_call() const noexcept { return last_; }
+  [[nodiscard]] LastCall last_call() const noexcept;
   /// Why a buffer of the last call did not travel in the first way of the policy's order; empty if
   /// it did.
   [[nodiscard]] std::string why(const Buffer& buffer) const;
@@ -182,6 +182,8 @@ class Communicator final : private control::Listener {
   exec::Task& next_task();
   LastCall prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task);
   /// Throws Error; then the task is free again.
+  [[nodiscard]] config::Choice choose(const CallKey& key) const;
+  schedule::Exposure exposure(exec::ExecPlan& plan);
   bool is_independent(const exec::Task& task) const;
   void submit(exec::Task& task, void* stream);
   /// Throws Error if this communicator can do no more calls.
@@ -272,16 +274,7 @@ class Communicator final : private control::Listener {
   Answer last_in_;  // of find_buffer
   Answer last_out_;
   LastCall last_;
-  /// The last call, if nothing but its number has to be written into its task to make it once more.
-  struct Repeat {
-    const exec::Task* task = nullptr;
-    const exec::ExecPlan* plan = nullptr;
-    const void* in = nullptr;
-    const void* out = nullptr;
-    uint64_t version = 0;  // of the map
-    friend bool operator==(const Repeat&, const Repeat&) = default;
-  };
-  Repeat repeat_;
+  const exec::Task* repeated_ = nullptr;  // the last call, if it repeated one: newer than last_
   std::array<uint64_t, kWays> calls_by_way_{};
 };
 

@@ -86,6 +86,21 @@ bool Communicator::choose_engine(const CallKey& key, std::string& note) const {
   return false;
 }
 
+config::Choice Communicator::choose(const CallKey& key) const {
+  const uint64_t blocks = has_lengths(key.op) ? 1
+                                              : std::max(schedule::in_blocks(key.op, ranks_),
+                                                         schedule::out_blocks(key.op, ranks_));
+  config::Query query;
+  query.op = key.op;
+  query.bytes = key.count * std::max<size_t>(1, type_size(key.type)) * blocks;
+  query.ranks = ranks_;
+  query.type = key.type;
+  query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
+  query.deterministic = options_.deterministic;
+  query.wish = options_.algo.level0(operation_name(key.op));
+  return policy_->choose(query);
+}
+
 exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   auto made = std::make_unique<exec::ExecPlan>();
   made->key = key;
@@ -106,18 +121,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     made->algorithm = "copy";
     made->source = "single rank";
   } else {
-    const uint64_t blocks = has_lengths(key.op) ? 1
-                                                : std::max(schedule::in_blocks(key.op, ranks_),
-                                                           schedule::out_blocks(key.op, ranks_));
-    config::Query query;
-    query.op = key.op;
-    query.bytes = key.count * element * blocks;
-    query.ranks = ranks_;
-    query.type = key.type;
-    query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
-    query.deterministic = options_.deterministic;
-    query.wish = options_.algo.level0(operation_name(key.op));
-    const config::Choice choice = policy_->choose(query);
+    const config::Choice choice = choose(key);
     const plugin::Algorithm& algorithm = *choice.algorithm;
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = bind(schedules_.get(algorithm, shape, choice.params), geometry);
@@ -131,8 +135,9 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   }
   made->fingerprint = hash.value();
   made->synchronises = depends_on_all(key.op);
+  made->serial = plans_.made() + 1;
   last_ = {};  // its texts may be those of the plan that makes room
-  repeat_ = {};
+  repeated_ = nullptr;
   return plans_.insert(std::move(made), executor_->done());
 }
 
@@ -253,7 +258,7 @@ void Communicator::submit(exec::Task& task, void* stream) {
     plan.last_call = last_call_before;
     task.last_call = 0;
     task.used_until.store(0, std::memory_order_relaxed);
-    repeat_.task = nullptr;
+    task.prepared = {};
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }
@@ -268,18 +273,22 @@ void Communicator::issue(const Call& call, void* stream) {
   if (plan == nullptr) plan = make_plan(wanted);
   if (plan->as_tasks) return issue_tasks(call, *plan, stream);
   exec::Task& task = next_task();
-  const Repeat now{&task, plan, call.in, call.out, setup_.map->own_version()};
-  if (now == repeat_) {
+  const exec::Prepared now{plan->serial, call.in, call.out, setup_.map->own_version()};
+  if (now == task.prepared) {
     submit(task, stream);
-    ++calls_by_way_[static_cast<size_t>(std::max(last_.in.way, last_.out.way))];
+    ++calls_by_way_[std::max(task.in_way, task.out_way)];
+    repeated_ = &task;
     return;
   }
-  repeat_ = {};  // from here on the task is about another call, even if it comes to nothing
+  task.prepared = {};  // from here on it is about another call, even if that comes to nothing
   const LastCall placed = prepare(call, *plan, task);
   submit(task, stream);
   remember(placed, call.key);
   const bool staged = task.before.bytes != 0 || task.after.bytes != 0;
-  if (!plan->plan.has_lengths && !staged && memory_check_ == nullptr && !traces_) repeat_ = now;
+  if (plan->plan.has_lengths || staged || memory_check_ != nullptr || traces_) return;
+  task.prepared = now;
+  task.in_way = static_cast<uint8_t>(placed.in.way);
+  task.out_way = static_cast<uint8_t>(placed.out.way);
 }
 
 }  // namespace weft::comm

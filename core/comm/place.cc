@@ -37,6 +37,8 @@ const char* way_name(Way way) noexcept {
       return "heap";
     case Way::kLocal:
       return "local";
+    case Way::kOwn:
+      return "own";
     case Way::kStaged:
       return "staged";
     default:
@@ -117,6 +119,20 @@ const Communicator::Found& Communicator::find_buffer(Answer& last, const void* a
   return last.found;
 }
 
+/// What other ranks see of a plan's buffers. Found out when the first call asks, since most never
+/// do.
+schedule::Exposure Communicator::exposure(exec::ExecPlan& plan) {
+  // All ranks' schedules are asked for, and with many ranks that takes longer than a copy.
+  constexpr uint32_t kMostRanks = 64;
+  if (!plan.exposure_known && ranks_ <= kMostRanks) {
+    const config::Choice choice = choose(plan.key);
+    plan.exposure = schedules_.exposure(*choice.algorithm,
+                                        {plan.key.op, ranks_, rank_, plan.key.root}, choice.params);
+  }
+  plan.exposure_known = true;
+  return plan.exposure;
+}
+
 /// In and Out share memory in another way than the forms of in-place that schedules know.
 bool Communicator::overlaps_badly(const Call& call, const exec::Task& task,
                                   const Extent& extent) const {
@@ -151,6 +167,12 @@ LastCall Communicator::place_buffers(const Call& call, const Extent& extent, exe
   Found out;
   if (ranks_ > 1 && extent.in != 0) in = find_buffer(last_in_, call.in, extent.in);
   if (ranks_ > 1 && extent.out != 0) out = find_buffer(last_out_, call.out, extent.out);
+  if (in.way == Way::kStaged || out.way == Way::kStaged) {
+    schedule::Exposure seen = exposure(*task.plan);
+    if (one_buffer(call)) seen.in = seen.out = seen.in || seen.out;
+    if (in.way == Way::kStaged && !seen.in) in.way = Way::kOwn;
+    if (out.way == Way::kStaged && !seen.out) out.way = Way::kOwn;
+  }
   if (overlaps_badly(call, task, extent)) {
     // The smaller of the two buffers moves out of the way.
     (extent.out < extent.in ? out : in) = {Way::kStaged, 0};
@@ -208,7 +230,7 @@ bool Communicator::own_in_use(uint64_t address, uint64_t bytes) const noexcept {
 
 std::string Communicator::why(const Buffer& buffer) const {
   if (buffer.way == Way::kNone) return "";
-  if (last_.as_tasks) return "the tasks engine takes all data through the HCCL buffers";
+  if (last_call().as_tasks) return "the tasks engine takes all data through the HCCL buffers";
   std::string reasons;
   const auto add = [&](std::string_view who, std::string_view reason) {
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", who, reason);
@@ -233,9 +255,24 @@ std::string Communicator::why(const Buffer& buffer) const {
   return reasons;
 }
 
+LastCall Communicator::last_call() const noexcept {
+  if (repeated_ == nullptr) return last_;
+  const exec::Task& task = *repeated_;
+  const exec::ExecPlan& plan = *task.plan;
+  const auto buffer = [](const void* address, uint64_t bytes, uint8_t way) {
+    return Buffer{address, bytes, static_cast<Way>(way)};
+  };
+  return {plan.algorithm,
+          plan.source,
+          task.pieces,
+          buffer(task.prepared.in, task.used_in.bytes(), task.in_way),
+          buffer(task.prepared.out, task.used_out.bytes(), task.out_way),
+          false};
+}
+
 void Communicator::remember(const LastCall& call, const CallKey& key) {
   last_ = call;
-  repeat_ = {};
+  repeated_ = nullptr;
   ++calls_by_way_[static_cast<size_t>(std::max(call.in.way, call.out.way))];
   if (!traces_) return;
   const auto way = [this](const Buffer& buffer) {

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "plugin/registry.hpp"
+#include "schedule/partners.hpp"
 #include "schedule/schedule.hpp"
 
 namespace weft::comm {
@@ -19,6 +21,10 @@ class ScheduleCache {
   const schedule::Schedule& get(const plugin::Algorithm& algorithm, const schedule::Shape& shape,
                                 std::span<const int64_t> params);
 
+  /// Asks for the schedules of all other ranks, once.
+  schedule::Exposure exposure(const plugin::Algorithm& algorithm, const schedule::Shape& shape,
+                              std::span<const int64_t> params);
+
   static constexpr size_t kMost = 16;
 
  private:
@@ -27,8 +33,12 @@ class ScheduleCache {
     uint32_t root = 0;
     std::vector<int64_t> params;
     schedule::Schedule schedule;
+    std::optional<schedule::Exposure> exposure;
     uint64_t used = 0;
   };
+
+  Entry& find(const plugin::Algorithm& algorithm, const schedule::Shape& shape,
+              std::span<const int64_t> params);
 
   std::vector<Entry> entries_;
   uint64_t clock_ = 0;

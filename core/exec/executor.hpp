@@ -14,6 +14,7 @@
 #include "exec/board.hpp"
 #include "exec/used_memory.hpp"
 #include "exec/watch.hpp"
+#include "schedule/partners.hpp"
 #include "schedule/plan.hpp"
 #include "weft/transport.h"
 
@@ -36,10 +37,23 @@ struct ExecPlan {
     const schedule::Areas least = synchronises ? schedule::Areas::kMiddle : schedule::Areas::kSmall;
     return std::max(least, plan.areas);
   }
+  schedule::Exposure exposure;  // assumed to be all until it is known
+  bool exposure_known = false;
   std::string algorithm;       // full name
   std::string source;          // what chose it
   std::vector<bool> partners;  // as tasks: by rank, whether it has a part in what this one does
   uint64_t last_call = 0;  // newest call that uses it: in use until the executor has done that one
+  uint64_t serial = 0;     // no other plan of the communicator has or had it; from 1
+};
+
+/// What a task was prepared for. For the same once more, only its number has to be written.
+struct Prepared {
+  uint64_t plan = 0;  // its serial; 0: for nothing
+  const void* in = nullptr;
+  const void* out = nullptr;
+  uint64_t map = 0;  // version of what is known of the rank's own memory
+
+  friend bool operator==(const Prepared&, const Prepared&) = default;
 };
 
 /// Bytes to copy around a run, for a buffer that peers cannot see; `bytes` 0 if there is none.
@@ -74,6 +88,9 @@ struct Task {
   uint32_t fingerprint = 0;  // of the plan and of what else all ranks must agree on
   schedule::Blocks blocks;   // of an operation with lengths
 
+  Prepared prepared;
+  uint8_t in_way = 0;  // comm::Way
+  uint8_t out_way = 0;
   bool own_heap = false;  // one piece, unstaged, with buffers that have one address here
   // On the thread that issues: it does not wait.
   std::atomic<bool> at_launch{false};

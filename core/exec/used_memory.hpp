@@ -27,6 +27,9 @@ class UsedMemory {
     if (begin < old_begin) begin_.store(begin, std::memory_order_relaxed);
     if (begin + bytes > old_end) end_.store(begin + bytes, std::memory_order_relaxed);
   }
+  [[nodiscard]] uint64_t bytes() const noexcept {
+    return end_.load(std::memory_order_relaxed) - begin_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool overlaps(uint64_t begin, uint64_t end) const noexcept {
     const uint64_t own_begin = begin_.load(std::memory_order_relaxed);
     const uint64_t own_end = end_.load(std::memory_order_relaxed);

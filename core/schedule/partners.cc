@@ -22,4 +22,17 @@ std::vector<bool> partners(const Shape& shape, const std::function<Schedule(cons
   return found;
 }
 
+Exposure exposure(const Shape& shape, const std::function<Schedule(const Shape&)>& emit) {
+  Exposure found{false, false};
+  for (uint32_t rank = 0; rank < shape.ranks; ++rank) {
+    if (rank == shape.rank) continue;
+    for (const weft_chunk& chunk : emit({shape.op, shape.ranks, rank, shape.root}).operands) {
+      if (chunk.rank != shape.rank) continue;
+      found.in |= chunk.space == WEFT_SPACE_IN;
+      found.out |= chunk.space == WEFT_SPACE_OUT;
+    }
+  }
+  return found;
+}
+
 }  // namespace weft::schedule

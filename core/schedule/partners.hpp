@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks have to do with each other in a call.
+// Which ranks have to do with each other in a call, and with which memory.
 #pragma once
 
 #include <functional>
@@ -13,5 +13,13 @@ namespace weft::schedule {
 /// what one of them does is seen in the schedules of both. Entry by rank; the own one is false.
 [[nodiscard]] std::vector<bool> partners(const Shape& shape,
                                          const std::function<Schedule(const Shape&)>& emit);
+
+/// Whether other ranks read or write the In and the Out of shape.rank.
+struct Exposure {
+  bool in = true;
+  bool out = true;
+};
+[[nodiscard]] Exposure exposure(const Shape& shape,
+                                const std::function<Schedule(const Shape&)>& emit);
 
 }  // namespace weft::schedule

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "base/op_names.hpp"
+#include "schedule/builder.hpp"
+#include "schedule/partners.hpp"
 #include "support.hpp"
 
 namespace weft::schedule {
@@ -148,6 +150,27 @@ TEST(AlgorithmList, DeclaresRankOrderForEveryReductionOfTheMesh) {
        {"mesh.one_shot", "mesh.two_shot", "mesh.reduce", "mesh.reduce_flat", "mesh.reduce_pull",
         "mesh.reduce_scatter", "mesh.reduce_scatter_push", "mesh.reduce_scatter_v"}) {
     EXPECT_NE(algorithm(name).table.flags & WEFT_ALGORITHM_RANK_ORDER, 0u) << name;
+  }
+}
+
+/// Of a rank's In and Out in an algorithm with root 1 of 4: which of them others touch.
+std::string exposed(const char* name, uint32_t rank) {
+  const plugin::Algorithm& a = algorithm(name);
+  const Exposure seen = exposure({a.table.op, 4, rank, 1}, [&](const Shape& shape) {
+    return emit(a.table, a.name.c_str(), shape, {});
+  });
+  return std::string(seen.in ? "in " : "") + (seen.out ? "out" : "");
+}
+
+TEST(AlgorithmList, ShowsOtherRanksOnlyTheBuffersThatTheyUse) {
+  for (const uint32_t rank : {0u, 1u, 2u}) {
+    EXPECT_EQ(exposed("mesh.one_shot", rank), "");
+    EXPECT_EQ(exposed("mesh.two_shot", rank), "in out");
+    EXPECT_EQ(exposed("mesh.all_gather", rank), "in ");
+    EXPECT_EQ(exposed("mesh.reduce", rank), rank == 1 ? "in out" : "in ");
+    EXPECT_EQ(exposed("mesh.broadcast", rank), rank == 1 ? "in " : "");
+    EXPECT_EQ(exposed("mesh.broadcast_push", rank), rank == 1 ? "" : "out");
+    EXPECT_EQ(exposed("mesh.broadcast_pull", rank), "");
   }
 }
 

@@ -18,8 +18,9 @@ enum {
   WEFT_WAY_RANGE = 2,  /* active memory of a zero-copy range */
   WEFT_WAY_HEAP = 3,   /* device memory of aclrtMalloc, which all ranks map */
   WEFT_WAY_LOCAL = 4,  /* any memory: all ranks are threads of this process */
-  WEFT_WAY_STAGED = 5, /* copied through memory that all ranks map */
-  WEFT_WAY_COUNT = 6
+  WEFT_WAY_OWN = 5,    /* any memory: no other rank touches the buffer in this algorithm */
+  WEFT_WAY_STAGED = 6, /* copied through memory that all ranks map */
+  WEFT_WAY_COUNT = 7
 };
 
 typedef struct weft_call_info {
@@ -68,7 +69,7 @@ enum {
 HcclResult weft_grad_fusion(const char* group, uint32_t room, uint32_t* kind, uint32_t* segments,
                             uint32_t* indices, float* sizes);
 
-/* "window", "range", "heap", "local", "staged"; "none" for anything else. */
+/* "window", "range", "heap", "local", "own", "staged"; "none" for anything else. */
 const char* weft_way_name(uint32_t way);
 
 /* The text of the calling thread's last error of an HCCL or weft function, "" if there was none;

@@ -231,6 +231,71 @@ TEST(Ways, OverlappingBuffersAreStagedAndSaySo) {
   run_ranks(2, Layout::kProcesses, body);
 }
 
+// Queued calls that come again in the same order are not prepared anew.
+TEST(Ways, TheLastCallIsToldOfQueuedCallsThatComeAgain) {
+  run_ranks(2, Layout::kProcesses, [](Rank& self) {
+    HcclComm comm = self.join();
+    const Stream stream;
+    const Parcel in(kCount);
+    const Parcel sum(kCount);
+    std::vector<int32_t> largest(kCount);  // that nobody else touches
+    const auto reduce = [&](int32_t* to, uint64_t count, HcclReduceOp op) {
+      ok(HcclAllReduce(in.data(), to, count, HCCL_DATA_TYPE_INT32, op, comm, stream));
+      const weft_call_info info = info_of(comm);
+      expect_way(info.in_way, WEFT_WAY_HEAP, info.in_why);
+      expect_way(info.out_way, to == sum.data() ? WEFT_WAY_HEAP : WEFT_WAY_OWN, info.out_why);
+    };
+    for (int32_t round = 1; round < 5; ++round) {
+      std::fill_n(in.data(), kCount, round * static_cast<int32_t>(self.rank() + 1));
+      std::fill_n(sum.data(), kCount, 0);
+      std::fill(largest.begin(), largest.end(), 0);
+      reduce(sum.data(), 5, HCCL_REDUCE_SUM);
+      reduce(largest.data(), 7, HCCL_REDUCE_MAX);
+      if (round == 3) reduce(largest.data(), 9, HCCL_REDUCE_MAX);  // what follows comes one later
+      reduce(sum.data(), 3, HCCL_REDUCE_MAX);
+      stream.synchronize();
+      const int32_t most = 2 * round;
+      check(std::count(largest.begin(), largest.end(), most) == (round == 3 ? 9 : 7), "max");
+      check(std::count(sum.data(), sum.data() + kCount, most) == 3 &&
+                std::count(sum.data(), sum.data() + kCount, 3 * round) == 2,
+            "sum");
+    }
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(Ways, MemoryThatNobodyElseTouchesIsNotStaged) {
+  struct Wanted {
+    const char* algorithm;
+    uint32_t root, others;
+  };
+  for (const Wanted wanted : {Wanted{"mesh.broadcast", WEFT_WAY_STAGED, WEFT_WAY_OWN},
+                              Wanted{"mesh.broadcast_push", WEFT_WAY_OWN, WEFT_WAY_STAGED},
+                              Wanted{"mesh.broadcast_pull", WEFT_WAY_OWN, WEFT_WAY_OWN}}) {
+    const PolicyFile policy(policy_text({{"broadcast", wanted.algorithm}}));
+    GroupOptions options;
+    options.environment = policy.environment();
+    const auto body = [&](Rank& self) {
+      HcclComm comm = self.join();
+      const Stream stream;
+      std::vector<int32_t> data(kCount, self.rank() == 1 ? 0 : -1);
+      for (uint64_t i = 0; i < kCount && self.rank() == 1; ++i) data[i] = int32_t(i * 7 + 3);
+      for (int round = 0; round < 3; ++round) {
+        if (self.rank() != 1) std::fill(data.begin(), data.end(), -1);
+        ok(HcclBroadcast(data.data(), kCount, HCCL_DATA_TYPE_INT32, 1, comm, stream));
+        stream.synchronize();
+        for (uint64_t i = 0; i < kCount; ++i) {
+          check(data[i] == int32_t(i * 7 + 3), "wrong at " + std::to_string(i));
+        }
+      }
+      const weft_call_info info = info_of(comm);
+      expect_way(info.out_way, self.rank() == 1 ? wanted.root : wanted.others, info.out_why);
+      ok(HcclCommDestroy(comm));
+    };
+    run_ranks(3, Layout::kProcesses, body, options);
+  }
+}
+
 // What is kept of the last call must not be taken for this one.
 TEST(Ways, ACallThatComesToNothingLeavesNothingBehindForTheNextOne) {
   GroupOptions options;

@@ -141,11 +141,14 @@ TEST_P(KindOfMemory, WorksForEveryOperation) {
     EXPECT_EQ(document["memory"], memory);
     for (const char* side : {"in_way", "out_way"}) {
       const std::string taken = document["results"].back()[side];
-      EXPECT_TRUE(taken == way || taken == "none") << side << " is " << taken;
+      const bool own = taken == "own" && way == "staged";  // where the algorithm allows it
+      EXPECT_TRUE(taken == way || taken == "none" || own) << side << " is " << taken;
     }
     // A message that is only received has no way: those of a batch and of collectives have.
     if (op != "send_recv") {
-      EXPECT_GE(document["calls_by_way"][way], 6) << document["calls_by_way"];
+      const json& calls = document["calls_by_way"];
+      const int own = way == "staged" ? calls["own"].get<int>() : 0;
+      EXPECT_GE(calls[way].get<int>() + own, 6) << calls;
     }
   }
 }
