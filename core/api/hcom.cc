@@ -25,20 +25,18 @@
 namespace weft::api {
 namespace {
 
-/// The world of one device, and what was split off it. Entries of groups that were destroyed by
-/// HcclCommDestroy stay until their name is used again.
-struct World {
+struct GroupOfWorld {
   HcclComm comm = nullptr;
-  struct Group {
-    HcclComm comm = nullptr;
-    std::vector<uint32_t> ranks;  // of the world, ascending
-  };
-  std::map<std::string, Group> groups;
+  std::vector<uint32_t> ranks;  // of the world, ascending
 };
+
+/// What was split off one world, by name. Entries of groups that were destroyed by HcclCommDestroy
+/// stay until their name is used again.
+using World = std::map<std::string, GroupOfWorld>;
 
 struct Worlds {
   std::mutex mutex;
-  std::map<int32_t, World> by_device;
+  std::map<HcclComm, World> by_comm;
 };
 
 Worlds& worlds() {
@@ -69,31 +67,31 @@ HcclResult init_world(const char* path, const char* identify) {
   HcclComm comm = nullptr;
   const HcclResult code = HcclCommInitClusterInfo(path, rank, &comm);
   if (code != HCCL_SUCCESS) return hand_on(code, "HcomInitByFile");
-  const int32_t device = current_device();
   const std::lock_guard lock(worlds().mutex);
-  worlds().by_device[device] = {comm, {}};
+  worlds().by_comm[comm].clear();
   return HCCL_SUCCESS;
 }
 
-/// A world of HcomInitByFile that is still there. With the lock held.
-World* find_world(int32_t device, HcclComm comm) {
-  const auto found = worlds().by_device.find(device);
-  return found == worlds().by_device.end() || found->second.comm != comm ? nullptr : &found->second;
+/// Null if the communicator is no world of HcomInitByFile. With the lock held.
+World* find_world(HcclComm comm) {
+  const auto found = worlds().by_comm.find(comm);
+  return found == worlds().by_comm.end() ? nullptr : &found->second;
+}
+
+bool has_group(const World& world, const std::string& name, HcclComm comm) {
+  const auto group = world.find(name);
+  return group != world.end() && group->second.comm == comm;
 }
 
 /// World ranks of a group that HcomCreateGroup made.
 std::vector<uint32_t> members_of(const std::string& name) {
   const HcclComm comm = group_comm(name);
-  const int32_t device = current_device();
+  const HcclComm whole = handle_named(current_device(), kWorldGroup);
   const std::lock_guard lock(worlds().mutex);
-  const World* world = find_world(device, handle_named(device, kWorldGroup));
-  const auto group = world == nullptr ? std::map<std::string, World::Group>::const_iterator{}
-                                      : world->groups.find(name);
-  if (world == nullptr || group == world->groups.end() || group->second.comm != comm) {
-    throw Error(HCCL_E_NOT_FOUND,
-                fmt::format("'{}' is a communicator, but no group of HcomCreateGroup", name));
-  }
-  return group->second.ranks;
+  const World* world = find_world(whole);
+  if (world != nullptr && has_group(*world, name, comm)) return world->at(name).ranks;
+  throw Error(HCCL_E_NOT_FOUND,
+              fmt::format("'{}' is a communicator, but no group of HcomCreateGroup", name));
 }
 
 std::vector<uint32_t> sorted_members(const std::string& name, const Facts& world,
@@ -123,14 +121,17 @@ HcclResult create_group(const char* group, uint32_t rank_count, uint32_t* ids) {
   require(name != kWorldGroup, HCCL_E_PARA, "hccl_world_group is the name of the world");
   require(rank_count != 0, HCCL_E_PARA, "rankNum is 0");
   const int32_t device = current_device();
-  if (handle_named(device, name) != nullptr) {
-    throw Error(HCCL_E_PARA, fmt::format("there is a '{}' on device {} already", name, device));
-  }
   HcclComm comm = handle_named(device, kWorldGroup);
-  require(comm != nullptr, HCCL_E_PTR, "there is no world group; call HcomInitByFile first");
+  const HcclComm same_name = handle_named(device, name);
   {
     const std::lock_guard lock(worlds().mutex);
-    require(find_world(device, comm) != nullptr, HCCL_E_INTERNAL,
+    const World* known = find_world(comm);
+    // Another rank of this device may have the group already.
+    if (same_name != nullptr && (known == nullptr || has_group(*known, name, same_name))) {
+      throw Error(HCCL_E_PARA, fmt::format("there is a '{}' on device {} already", name, device));
+    }
+    require(comm != nullptr, HCCL_E_PTR, "there is no world group; call HcomInitByFile first");
+    require(known != nullptr, HCCL_E_INTERNAL,
             "the world group does not come from HcomInitByFile, so its rank table is not known; "
             "split it with HcclCreateSubCommConfig");
   }
@@ -145,8 +146,7 @@ HcclResult create_group(const char* group, uint32_t rank_count, uint32_t* ids) {
                                                   static_cast<uint32_t>(rank), &config, &sub);
   if (code != HCCL_SUCCESS) return hand_on(code, "HcomCreateGroup");
   const std::lock_guard lock(worlds().mutex);
-  World* made_in = find_world(device, comm);
-  if (made_in != nullptr) made_in->groups[name] = {sub, std::move(ranks)};
+  worlds().by_comm[comm][name] = {sub, std::move(ranks)};
   return HCCL_SUCCESS;
 }
 
@@ -156,11 +156,13 @@ HcclResult destroy_group(const char* group, const char* function) {
   require(name != kWorldGroup, HCCL_E_PARA, "the world group is destroyed by HcomDestroy");
   static_cast<void>(members_of(name));
   const HcclComm comm = group_comm(name);
+  const HcclComm whole = group_comm(kWorldGroup);
   const HcclResult code = HcclCommDestroy(comm);
   if (code != HCCL_SUCCESS) return hand_on(code, function);
   forget_fusion(comm);
   const std::lock_guard lock(worlds().mutex);
-  worlds().by_device[current_device()].groups.erase(name);
+  World* world = find_world(whole);
+  if (world != nullptr) world->erase(name);
   return HCCL_SUCCESS;
 }
 
@@ -171,12 +173,12 @@ HcclResult destroy_world() {
   std::vector<std::string> names;
   {
     const std::lock_guard lock(worlds().mutex);
-    const World* world = find_world(device, comm);
+    const World* world = find_world(comm);
     if (world == nullptr) {
       log::warn("HcomDestroy: there is no world group of HcomInitByFile, nothing to do");
       return HCCL_SUCCESS;
     }
-    for (const auto& [name, group] : world->groups) {
+    for (const auto& [name, group] : *world) {
       if (handle_named(device, name) == group.comm) names.push_back(name);
     }
   }
@@ -188,7 +190,7 @@ HcclResult destroy_world() {
   if (code != HCCL_SUCCESS) return hand_on(code, kFunction);
   forget_fusion(comm);
   const std::lock_guard lock(worlds().mutex);
-  worlds().by_device.erase(device);
+  worlds().by_comm.erase(comm);
   return HCCL_SUCCESS;
 }
 

@@ -37,15 +37,16 @@ uint16_t free_port() {
 }
 
 /// A rank table with so many ranks on each server, on the devices that the tests' ranks have.
-std::string table_text(const std::vector<uint32_t>& servers) {
+std::string table_text(const std::vector<uint32_t>& servers, uint32_t devices) {
   std::string text;
   uint32_t rank = 0;
   for (size_t server = 0; server < servers.size(); ++server) {
     text += (server == 0 ? "" : ",") + std::string(R"({"server_id":"s)") + std::to_string(server) +
             R"(","host_ip":"127.0.0.1","device":[)";
     for (uint32_t i = 0; i < servers[server]; ++i, ++rank) {
-      text += (i == 0 ? "" : ",") + std::string(R"({"device_id":")") + std::to_string(rank % 8) +
-              R"(","rank_id":")" + std::to_string(rank) + "\"" +
+      text += (i == 0 ? "" : ",") + std::string(R"({"device_id":")") +
+              std::to_string(rank % devices) + R"(","rank_id":")" + std::to_string(rank) +
+              R"(","device_port":")" + std::to_string(16666 + rank) + "\"" +
               (rank == 0 ? R"(,"host_port":")" + std::to_string(free_port()) + "\"}" : "}");
     }
     text += "]}";
@@ -55,7 +56,9 @@ std::string table_text(const std::vector<uint32_t>& servers) {
 
 class Table {
  public:
-  explicit Table(const std::vector<uint32_t>& servers) { write_file(path(), table_text(servers)); }
+  explicit Table(const std::vector<uint32_t>& servers, uint32_t devices = 8) {
+    write_file(path(), table_text(servers, devices));
+  }
   std::string path() const { return folder_.path() / "ranks.json"; }
   void init(const Rank& rank) const {
     ok(HcomInitByFile(path().c_str(), std::to_string(rank.rank()).c_str()));
@@ -240,6 +243,31 @@ TEST_P(HcomIn, AWorldOfTheCInterfaceAnswersButIsNotSplit) {
     ok(HcclCommDestroy(comm));
   };
   run_ranks(2, GetParam(), body, small_buffers());
+}
+
+TEST(Hcom, RanksThatShareADeviceHaveGroupsOfTheirOwn) {
+  const Table table({3}, 1);
+  const auto body = [&](Rank& rank) {
+    table.init(rank);
+    rank.sync();
+    check(asked(HcomGetRankId, nullptr) == rank.rank(), "another rank's world");
+    if (rank.rank() != 1) {
+      uint32_t ids[] = {2, 0};
+      ok(HcomCreateGroup("outer", 2, ids));
+      refused(HcomCreateGroup("outer", 2, ids), HCCL_E_PARA, {"already"});
+    }
+    rank.sync();
+    if (rank.rank() != 1) {
+      check(asked(HcomGetRankId, "outer") == rank.rank() / 2, "another rank's group");
+      expect_working(comm_of("outer"), 2);
+      rank.event(0);
+    }
+    rank.await(0, 2);
+    ok(HcomDestroy());
+  };
+  GroupOptions options = small_buffers();
+  options.environment["WEFT_DEVICES"] = "1";
+  run_ranks(3, Layout::kThreads, body, options);
 }
 
 TEST(Hcom, WhatIsBusyIsDestroyedLater) {
