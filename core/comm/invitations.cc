@@ -18,6 +18,11 @@ bool has(const std::vector<uint32_t>& ranks, uint32_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
+void abandon(const Invitations::Wish& wish, const Error& why) {
+  control::abandon_root(*wish.root, static_cast<uint32_t>(wish.members.size()), why.code(),
+                        why.what());
+}
+
 control::Encoder message(uint32_t kind) {
   control::Encoder encoder;
   encoder.u32(Invitations::kSpace).u32(kind);
@@ -55,7 +60,7 @@ void Invitations::invite(const Wish& wish) {
       if (member != rank_) post(member, letter.body());
     }
   } catch (const Error& error) {
-    control::abandon_root(*wish.root, error.code(), error.what());
+    abandon(wish, error);
     withdraw(wish, error);
     throw;
   }
@@ -173,7 +178,7 @@ void Invitations::on_peer_gone(uint32_t rank, const std::string& what) noexcept 
     for (const auto& wish : wishes_) {
       if (!has(wish->members, rank)) continue;
       wish->failure = Error(HCCL_E_REMOTE, what);
-      if (wish->first == rank_) control::abandon_root(*wish->root, HCCL_E_REMOTE, what);
+      if (wish->first == rank_) abandon(*wish, *wish->failure);
     }
     changed_.notify_all();
   } catch (const std::exception& error) {

@@ -85,10 +85,11 @@ void open_root(HcclRootInfo* info, std::int32_t device) {
   write_root_info(root, info);
 }
 
-void abandon_root(const HcclRootInfo& info, HcclResult code, const std::string& text) {
-  Loop::instance().post([token = read_root_info(info).token, failure = Failure{code, text}] {
+void abandon_root(const HcclRootInfo& info, std::uint32_t ranks, HcclResult code,
+                  const std::string& text) {
+  Loop::instance().post([token = read_root_info(info).token, ranks, failure = Failure{code, text}] {
     RootServer* server = RootServer::find(token);
-    if (server != nullptr) server->abandon(failure);
+    if (server != nullptr) server->abandon(ranks, failure);
   });
 }
 
