@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sub communicators: arguments, names, how members meet, and what goes wrong with them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
@@ -247,6 +248,10 @@ TEST(SubComm, OneThreadCanMakeThoseOfAllRanks) {
 TEST(SubComm, HundredsLiveSideBySide) {
   run_ranks(2, Layout::kProcesses, [](Rank& rank) {
     constexpr uint64_t kMany = 300;
+    rlimit limit{};  // of open files: the first member's process takes four for each
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
     HcclComm comm = join(rank);
     expect_working(comm, 2);
     const size_t descriptors = open_descriptors();
