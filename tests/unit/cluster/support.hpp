@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,14 +25,6 @@ struct Mistake {
   const char* message;  // the beginning, after the name of the file
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Mistake& mistake) {
-  return out << mistake.name;
-}
-
-inline std::string mistake_name(const testing::TestParamInfo<Mistake>& test) {
-  return test.param.name;
-}
-
 inline std::string edited(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << "the good table has no " << from;
@@ -50,8 +42,11 @@ inline void expect_refused(const std::string& text, HcclResult code, const std::
   }
 }
 
-inline void expect_refused(const std::string& good, const Mistake& mistake) {
-  expect_refused(edited(good, mistake.from, mistake.to), mistake.code, mistake.message);
+inline void expect_refused(const std::string& good, std::span<const Mistake> mistakes) {
+  for (const Mistake& each : mistakes) {
+    SCOPED_TRACE(each.name);
+    expect_refused(edited(good, each.from, each.to), each.code, each.message);
+  }
 }
 
 /// "0/3 1/0": server and device by rank.

@@ -57,12 +57,6 @@ TEST(RankTable1, HasADigestOfWhatItSays) {
   EXPECT_NE(table.digest, Digest{});
 }
 
-class RankTable1Mistakes : public testing::TestWithParam<Mistake> {};
-
-TEST_P(RankTable1Mistakes, NameFilePathValueAndWhatIsAllowed) {
-  expect_refused(kTwoServers, GetParam());
-}
-
 const Mistake kTop[] = {
     {"NoObject", kTwoServers.c_str(), "[1, 2]", kPara, "the text is an array of 2: allowed is"},
     {"NoStatus", "\"status\"", "\"state\"", kAbsent, "status is missing, it is required"},
@@ -81,7 +75,7 @@ const Mistake kTop[] = {
     {"ServerListObject", "[\n", "{}, \"x\": [", kPara,
      "server_list is an object: allowed is an array"},
 };
-INSTANTIATE_TEST_SUITE_P(Top, RankTable1Mistakes, testing::ValuesIn(kTop), mistake_name);
+TEST(RankTable1, NamesMistakesOfItsTop) { expect_refused(kTwoServers, kTop); }
 
 const Mistake kServers[] = {
     {"ServerText", "[\n", "[\"x\",", kPara, "server_count is \"2\": server_list has 3 servers"},
@@ -105,7 +99,7 @@ const Mistake kServers[] = {
     {"FamilyOfHost", "10.1.1.1", "::1", kPara,
      "server_list[1].host_ip is \"::1\": server_list[0].device[0].device_ip is IPv4"},
 };
-INSTANTIATE_TEST_SUITE_P(Servers, RankTable1Mistakes, testing::ValuesIn(kServers), mistake_name);
+TEST(RankTable1, NamesMistakesOfServers) { expect_refused(kTwoServers, kServers); }
 
 const Mistake kDevices[] = {
     {"NoDeviceId", "\"device_id\": \"1\"", "\"id\": \"1\"", kAbsent,
@@ -146,7 +140,7 @@ const Mistake kDevices[] = {
     {"BackupIp", "10.1.0.20", "", kPara, "server_list[1].device[0].backup_device_ip is \"\""},
     {"BackupPort", "\"7\"", "\"x\"", kPara, "server_list[1].device[1].backup_device_port is \"x\""},
 };
-INSTANTIATE_TEST_SUITE_P(Devices, RankTable1Mistakes, testing::ValuesIn(kDevices), mistake_name);
+TEST(RankTable1, NamesMistakesOfDevices) { expect_refused(kTwoServers, kDevices); }
 
 // Device 0 of two servers of one superpod, and of a third in another.
 const std::string kPods = R"({"status": "completed", "version": "1.2", "server_list": [
@@ -169,12 +163,6 @@ TEST(RankTable12, HasSuperpodsOrGoesWithout) {
   (void)parse_rank_table(edited(plain, "\"10\"", "\"x\""), "t.json");
   // 1.0 knows no superpods.
   (void)parse_rank_table(edited(edited(kPods, "\"p\"", "\"q\""), "1.2", "1.0"), "t.json");
-}
-
-class RankTable12Mistakes : public testing::TestWithParam<Mistake> {};
-
-TEST_P(RankTable12Mistakes, NameFilePathValueAndWhatIsAllowed) {
-  expect_refused(kPods, GetParam());
 }
 
 const Mistake kOfPods[] = {
@@ -201,7 +189,7 @@ const Mistake kOfPods[] = {
      "server_list[0].device[0].super_device_id has it too"},
     {"DeviceText", "\"11\"", "\"x\"", kPara, "server_list[1].device[0].super_device_id is \"x\""},
 };
-INSTANTIATE_TEST_SUITE_P(Pods, RankTable12Mistakes, testing::ValuesIn(kOfPods), mistake_name);
+TEST(RankTable12, NamesMistakesOfPods) { expect_refused(kPods, kOfPods); }
 
 const std::string kHosts = R"({"status": "completed", "version": "1.1", "collective_id": "x",
   "node_list": [
@@ -218,12 +206,6 @@ TEST(RankTable11, TellsWhereTheRanksAre) {
   EXPECT_EQ(table.root_port, 7000);
   const std::string plain = edited(kHosts, ", \"rank_ip\": \"10.0.0.6\"", "");
   EXPECT_EQ(parse_rank_table(plain, "t.json").root_ip, "10.0.0.1");
-}
-
-class RankTable11Mistakes : public testing::TestWithParam<Mistake> {};
-
-TEST_P(RankTable11Mistakes, NameFilePathValueAndWhatIsAllowed) {
-  expect_refused(kHosts, GetParam());
 }
 
 const Mistake kOfHosts[] = {
@@ -245,7 +227,7 @@ const Mistake kOfHosts[] = {
     {"RankIp", "10.0.0.5", "there", kPara, "node_list[0].ranks[0].rank_ip is \"there\""},
     {"Family", "10.0.0.6", "::1", kPara, "node_list[0].ranks[1].rank_ip is \"::1\": "},
 };
-INSTANTIATE_TEST_SUITE_P(Hosts, RankTable11Mistakes, testing::ValuesIn(kOfHosts), mistake_name);
+TEST(RankTable11, NamesMistakesOfHosts) { expect_refused(kHosts, kOfHosts); }
 
 }  // namespace
 }  // namespace weft::cluster

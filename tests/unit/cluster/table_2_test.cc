@@ -48,12 +48,6 @@ TEST(RankTable2, RanksOutsideOfLayerZeroAreOnServersOfTheirOwn) {
   EXPECT_EQ(places(table), "0/0 1/0");
 }
 
-class RankTable2Mistakes : public testing::TestWithParam<Mistake> {};
-
-TEST_P(RankTable2Mistakes, NameFilePathValueAndWhatIsAllowed) {
-  expect_refused(kRacks, GetParam());
-}
-
 const Mistake kRanks[] = {
     {"Detour", "\"true\"", "\"yes\"", kPara, "detour is \"yes\": allowed are \"true\", \"false\""},
     {"NoCount", "rank_count", "count", kPara, "rank_count is missing, it is required"},
@@ -95,7 +89,7 @@ const Mistake kRanks[] = {
     {"ControlPort", "7777", "\"7\"", kPara, "rank_list[2].control_plane.listen_port is \"7\""},
     {"StatusNumber", "\"rank_count\": 3", "\"status\": 1", kPara, "status is 1: allowed is a str"},
 };
-INSTANTIATE_TEST_SUITE_P(Ranks, RankTable2Mistakes, testing::ValuesIn(kRanks), mistake_name);
+TEST(RankTable2, NamesMistakesOfRanks) { expect_refused(kRacks, kRanks); }
 
 const Mistake kLevels[] = {
     {"NoLevels", "level_list", "x", kPara, "rank_list[0].level_list is missing"},
@@ -123,7 +117,7 @@ const Mistake kLevels[] = {
      "\"rank_addr_list\": [0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}]},", kPara,
      "rank_list[0].level_list[1].rank_addr_list is an array of 25: allowed are 0 to 24 items"},
 };
-INSTANTIATE_TEST_SUITE_P(Levels, RankTable2Mistakes, testing::ValuesIn(kLevels), mistake_name);
+TEST(RankTable2, NamesMistakesOfLevels) { expect_refused(kRacks, kLevels); }
 
 #define WEFT_ADDRESS "rank_list[0].level_list[0].rank_addr_list[0]."
 const Mistake kAddresses[] = {
@@ -156,8 +150,7 @@ const Mistake kAddresses[] = {
     {"Plane", "\"plane_id\": \"1\"", "\"plane_id\": 1", kPara,
      "rank_list[1].level_list[0].rank_addr_list[0].plane_id is 1: allowed is a string"},
 };
-INSTANTIATE_TEST_SUITE_P(Addresses, RankTable2Mistakes, testing::ValuesIn(kAddresses),
-                         mistake_name);
+TEST(RankTable2, NamesMistakesOfAddresses) { expect_refused(kRacks, kAddresses); }
 
 }  // namespace
 }  // namespace weft::cluster

@@ -33,12 +33,6 @@ TEST(TemplateTwo, OfOneServerNeedsNoAddresses) {
   EXPECT_EQ(table.root_ip, "");
 }
 
-class TemplateTwoMistakes : public testing::TestWithParam<Mistake> {};
-
-TEST_P(TemplateTwoMistakes, NameFilePathValueAndWhatIsAllowed) {
-  expect_refused(kGroups, GetParam());
-}
-
 const Mistake kMistakes[] = {
     {"NoStatus", "\"status\"", "\"x\"", kAbsent, "status is missing"},
     {"NoGroupCount", "group_count", "groups", kAbsent, "group_count is missing"},
@@ -96,7 +90,7 @@ const Mistake kMistakes[] = {
     {"Family", "10.2.0.4", "::1", kPara,
      "group_list[0].instance_list[0].devices[1].device_ip is \"::1\": "},
 };
-INSTANTIATE_TEST_SUITE_P(Each, TemplateTwoMistakes, testing::ValuesIn(kMistakes), mistake_name);
+TEST(TemplateTwo, NamesMistakes) { expect_refused(kGroups, kMistakes); }
 
 }  // namespace
 }  // namespace weft::cluster
