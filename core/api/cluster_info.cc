@@ -124,6 +124,7 @@ void init_from_table(const TableArguments& given, const PolicyPointer& policy, i
                      /*from_table=*/true});
   const cluster::RankTable table = file.table();
   check_place(table, given, *policy, device);
+  for (const auto& place : table.ranks) options.servers.push_back(table.servers[place.server]);
   warn_of_idle_wishes(options.algo, *policy);
   *given.comm = name.take(meet(table, given, policy, options));
 }

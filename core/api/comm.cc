@@ -92,6 +92,7 @@ HcclResult join_root(const char* function, const Arguments& given) {
 }
 
 void destroy(HcclComm comm) {
+  if (give_up_joining(comm)) return;
   const std::unique_ptr<Communicator> taken = take_idle(comm);
   require(taken != nullptr, HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
 }
@@ -172,6 +173,7 @@ void write_text(char (&to)[Room], std::string_view text) {
 }  // namespace weft::api
 
 using weft::api::communicator;
+using weft::api::facts_of;
 using weft::api::require;
 using weft::api::require_all;
 
@@ -228,7 +230,7 @@ WEFT_API HcclResult HcclCommDestroy(HcclComm comm) {
 WEFT_API HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
   return weft::guard("HcclGetRankSize", [&] {
     require_all({{"comm", comm}, {"rankSize", rankSize}});
-    *rankSize = communicator(comm).ranks();
+    *rankSize = facts_of(comm).ranks;
     return HCCL_SUCCESS;
   });
 }
@@ -236,7 +238,7 @@ WEFT_API HcclResult HcclGetRankSize(HcclComm comm, uint32_t* rankSize) {
 WEFT_API HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
   return weft::guard("HcclGetRankId", [&] {
     require_all({{"comm", comm}, {"rank", rank}});
-    *rank = communicator(comm).rank();
+    *rank = facts_of(comm).rank;
     return HCCL_SUCCESS;
   });
 }
@@ -244,7 +246,7 @@ WEFT_API HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
 WEFT_API HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   return weft::guard("HcclGetCommName", [&] {
     require_all({{"comm", comm}, {"commName", commName}});
-    const std::string& name = communicator(comm).name();
+    const std::string name = facts_of(comm).name;
     require(name.size() < COMM_NAME_MAX_LENGTH, HCCL_E_INTERNAL,
             "the name has over 127 characters");
     std::memcpy(commName, name.c_str(), name.size() + 1);
@@ -252,10 +254,24 @@ WEFT_API HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   });
 }
 
+WEFT_API HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* comm) {
+  return weft::guard("HcclCommGetHandleWithName", [&] {
+    require_all({{"commName", commName}, {"comm", comm}});
+    const int32_t device = weft::api::current_device();
+    const HcclComm found = weft::api::handle_named(device, commName);
+    if (found == nullptr) {
+      throw weft::Error(HCCL_E_PARA,
+                        fmt::format("device {} has no communicator named '{}'", device, commName));
+    }
+    *comm = found;
+    return HCCL_SUCCESS;
+  });
+}
+
 WEFT_API HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) {
   return weft::guard("HcclGetCommAsyncError", [&] {
     require_all({{"comm", comm}, {"asyncError", asyncError}});
-    *asyncError = static_cast<HcclResult>(communicator(comm).health());
+    *asyncError = facts_of(comm).health;
     return HCCL_SUCCESS;
   });
 }

@@ -3,13 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/error.hpp"
 
 namespace weft::api {
 
-int32_t current_device(const config::Policy& policy) {
-  const comm::OpenTransport transport =
-      comm::Library::instance().transport(policy.settings().transport);
+namespace {
+
+int32_t ask(const comm::OpenTransport& transport) {
   int32_t device = -1;
   const int32_t code = transport.table->get_device(transport.context, &device);
   if (code != HCCL_SUCCESS) {
@@ -18,6 +20,17 @@ int32_t current_device(const config::Policy& policy) {
                             plugin::take_failure()));
   }
   return device;
+}
+
+}  // namespace
+
+int32_t current_device(const config::Policy& policy) {
+  return ask(comm::Library::instance().transport(policy.settings().transport));
+}
+
+int32_t current_device() {
+  const std::optional<comm::OpenTransport> transport = comm::Library::instance().any_transport();
+  return transport ? ask(*transport) : -1;
 }
 
 int32_t physical_device(const config::Policy& policy, int32_t device) {

@@ -10,6 +10,9 @@ namespace weft::api {
 
 /// Device of the calling thread. Throws Error if none is set.
 int32_t current_device(const config::Policy& policy);
+/// The same without reading a policy; -1 as long as this process has had no communicator. Throws
+/// Error.
+int32_t current_device();
 /// The number of a device of this process on the host. Throws Error.
 int32_t physical_device(const config::Policy& policy, int32_t device);
 

@@ -189,24 +189,25 @@ void issue(const Group& group, HcclComm comm, Room& room, Outcome& outcome) {
   if (issue_messages(group, comm, room, outcome)) issue_collectives(group, comm, room, outcome);
 }
 
+bool issue_waits(HcclComm comm) {
+  try {
+    return communicator(comm).issue_waits();
+  } catch (const Error&) {
+    return false;  // it is gone, which its operators tell
+  }
+}
+
 /// Whether two handles are ranks of the same communicator, and one may wait for the other while it
 /// issues.
 bool wait_for_each_other(HcclComm a, HcclComm b) {
-  try {
-    return communicator(a).issue_waits() && communicator(a).name() == communicator(b).name();
-  } catch (const Error&) {
-    return false;  // one is gone, which its operators tell
-  }
+  return issue_waits(a) && issue_waits(b) && communicator(a).name() == communicator(b).name();
 }
 
 /// In the order of first use, which is the same on all ranks: they may use the same streams. Ranks
 /// of one communicator that this thread drives go side by side where they must.
 void issue_all(Group& group, Outcome& outcome) {
   const bool waits =
-      std::any_of(group.communicators.begin(), group.communicators.end(), [](HcclComm comm) {
-        const comm::Communicator* found = find(comm);
-        return found != nullptr && found->issue_waits();
-      });
+      std::any_of(group.communicators.begin(), group.communicators.end(), issue_waits);
   if (!waits) {
     for (HcclComm comm : group.communicators) issue(group, comm, group.room, outcome);
     return;

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,15 +19,24 @@ Slot slots[kMaxCommunicators];
 
 namespace {
 
+/// One rank that has a name on a device.
+struct Holder {
+  std::string origin;
+  std::thread::id thread;     // that reserved it
+  HcclComm handle = nullptr;  // null while it is being made
+};
+
 struct Book {
   std::mutex mutex;
-  uint32_t fresh = 0;  // slots never used so far
+  std::condition_variable settled;  // a communicator in `joining`
+  uint32_t fresh = 0;               // slots never used so far
   std::deque<uint32_t>
       free;  // used before; the oldest is taken first, so that a stale handle stays stale for long
-  std::map<std::pair<int32_t, std::string>, std::map<uint32_t, std::string>>
-      names;  // by device and name: the origin by rank
+  std::map<std::pair<int32_t, std::string>, std::map<uint32_t, Holder>>
+      names;  // by device and name: the holder by rank
   std::map<int32_t, std::map<uint32_t, std::string>> tables;  // by device: the rank table by rank
   std::map<uint32_t, NameUse> uses;                           // by slot
+  std::map<uint32_t, std::shared_ptr<Joining>> joining;       // by slot
 };
 
 Book& book() {
@@ -43,14 +54,45 @@ void forget(const NameUse& use) noexcept {
 }
 
 /// With the book locked.
+void free_slot(uint32_t index) noexcept {
+  book().free.push_back(index);
+  forget(book().uses[index]);
+  book().uses.erase(index);
+}
+
+/// With the book locked.
+uint32_t take_slot(const NameUse& use) {
+  uint32_t index = book().fresh;
+  if (index < kMaxCommunicators) {
+    ++book().fresh;
+  } else if (!book().free.empty()) {
+    index = book().free.front();
+    book().free.pop_front();
+  } else {
+    throw Error(
+        HCCL_E_MEMORY,
+        fmt::format("this process has {} communicators, the most there can be; destroy some",
+                    kMaxCommunicators));
+  }
+  book().uses[index] = use;
+  book().names[{use.device, use.name}][use.rank].handle = &slots[index];
+  return index;
+}
+
+/// With the book locked.
+Joining* find_joining(HcclComm handle) {
+  const Slot* slot = slot_of(handle);
+  if (slot == nullptr) return nullptr;
+  const auto found = book().joining.find(static_cast<uint32_t>(slot - slots));
+  return found == book().joining.end() ? nullptr : found->second.get();
+}
+
+/// With the book locked.
 std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
   std::unique_ptr<comm::Communicator> communicator(
       slot.communicator.exchange(nullptr, std::memory_order_acq_rel));
   if (communicator == nullptr) return nullptr;
-  const auto index = static_cast<uint32_t>(&slot - slots);
-  book().free.push_back(index);
-  forget(book().uses[index]);
-  book().uses.erase(index);
+  free_slot(static_cast<uint32_t>(&slot - slots));
   return communicator;
 }
 
@@ -67,8 +109,9 @@ void reserve_name(const NameUse& use) {
                             use.device, tables.begin()->first, tables.begin()->second));
   }
   auto& ranks = book().names[{use.device, use.name}];
-  const bool other = !ranks.empty() && ranks.begin()->second != use.origin;
-  if (other || !ranks.emplace(use.rank, use.origin).second) {
+  const bool other = !ranks.empty() && ranks.begin()->second.origin != use.origin;
+  const Holder holder{use.origin, std::this_thread::get_id(), nullptr};
+  if (other || !ranks.emplace(use.rank, holder).second) {
     throw Error(
         HCCL_E_PARA,
         fmt::format("device {} has {} named '{}' already; destroy it first or choose "
@@ -87,21 +130,100 @@ void release_name(const NameUse& use) noexcept {
 
 HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use) {
   const std::lock_guard lock(book().mutex);
-  uint32_t index = book().fresh;
-  if (index < kMaxCommunicators) {
-    ++book().fresh;
-  } else if (!book().free.empty()) {
-    index = book().free.front();
-    book().free.pop_front();
-  } else {
-    throw Error(
-        HCCL_E_MEMORY,
-        fmt::format("this process has {} communicators, the most there can be; destroy some",
-                    kMaxCommunicators));
-  }
-  book().uses[index] = use;
+  const uint32_t index = take_slot(use);
   slots[index].communicator.store(communicator.release(), std::memory_order_release);
   return &slots[index];
+}
+
+HcclComm add_joining(const std::shared_ptr<Joining>& joining, const NameUse& use) {
+  const std::lock_guard lock(book().mutex);
+  const uint32_t index = take_slot(use);
+  book().joining[index] = joining;
+  joining->handle = &slots[index];
+  return joining->handle;
+}
+
+void joined(Joining& joining, std::unique_ptr<comm::Communicator> made) {
+  const std::lock_guard lock(book().mutex);
+  joining.settled = true;
+  Slot* slot = slot_of(joining.handle);
+  if (slot == nullptr) return;
+  slot->communicator.store(made.release(), std::memory_order_release);
+  book().joining.erase(static_cast<uint32_t>(slot - slots));
+  book().settled.notify_all();
+}
+
+void join_failed(Joining& joining, HcclResult code, const std::string& text) {
+  const std::lock_guard lock(book().mutex);
+  joining.settled = true;
+  joining.facts.health = code;
+  joining.failure = text;
+  book().settled.notify_all();
+}
+
+bool give_up_joining(HcclComm handle) noexcept {
+  const std::lock_guard lock(book().mutex);
+  Joining* joining = find_joining(handle);
+  if (joining == nullptr) return false;
+  joining->handle = nullptr;
+  if (const auto meeting = joining->meeting.lock()) meeting->release();
+  const auto index = static_cast<uint32_t>(slot_of(handle) - slots);
+  free_slot(index);
+  book().joining.erase(index);
+  book().settled.notify_all();
+  return true;
+}
+
+comm::Communicator& await_joined(HcclComm handle) {
+  std::unique_lock lock(book().mutex);
+  for (const Joining* joining = find_joining(handle); joining != nullptr;
+       joining = find_joining(handle)) {
+    if (joining->settled) throw Error(joining->facts.health, joining->failure);
+    book().settled.wait(lock);
+  }
+  comm::Communicator* found = find(handle);
+  if (found == nullptr) {
+    throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
+  }
+  return *found;
+}
+
+Facts facts_of(HcclComm handle) {
+  {
+    const std::lock_guard lock(book().mutex);
+    const Joining* joining = find_joining(handle);
+    if (joining != nullptr) return joining->facts;
+  }
+  const comm::Communicator& found = await_joined(handle);
+  return {found.ranks(), found.rank(), found.servers(), found.name(),
+          static_cast<HcclResult>(found.health())};
+}
+
+HcclComm handle_named(int32_t device, const std::string& name) {
+  const std::lock_guard lock(book().mutex);
+  const auto found = book().names.find({device, name});
+  HcclComm handle = nullptr;
+  size_t handles = 0;
+  if (found != book().names.end()) {
+    for (const auto& [rank, holder] : found->second) {
+      if (holder.handle == nullptr) continue;
+      if (holder.thread == std::this_thread::get_id()) return holder.handle;
+      handle = holder.handle;
+      ++handles;
+    }
+  }
+  if (handles < 2) return handle;
+  throw Error(HCCL_E_PARA, fmt::format("device {} has {} ranks of the communicator '{}', and this "
+                                       "thread made none of them",
+                                       device, handles, name));
+}
+
+NameUse use_of(HcclComm handle) {
+  const std::lock_guard lock(book().mutex);
+  const Slot* slot = slot_of(handle);
+  const auto found =
+      slot == nullptr ? book().uses.end() : book().uses.find(static_cast<uint32_t>(slot - slots));
+  return found == book().uses.end() ? NameUse{} : found->second;
 }
 
 std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
@@ -119,6 +241,11 @@ std::unique_ptr<comm::Communicator> take_idle(HcclComm handle) {
   if (found != nullptr && found->busy()) {
     throw Error(HCCL_E_AGAIN,
                 "a call of this communicator has not ended; synchronise its streams and try again");
+  }
+  if (found != nullptr && found->invitations()->awaited()) {
+    throw Error(HCCL_E_AGAIN,
+                "ranks of a sub communicator of this one have not met yet; destroy that first, or "
+                "try again");
   }
   return take(*slot);
 }

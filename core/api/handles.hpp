@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "comm/communicator.hpp"
 #include "hccl/hccl_types.h"
@@ -38,7 +39,7 @@ inline Slot* slot_of(HcclComm handle) noexcept {
 struct NameUse {
   int32_t device = -1;
   std::string name;
-  std::string origin;  // identifier of the root info, or the rank table
+  std::string origin;  // identifier of the root info, rank table, or parent and its members
   uint32_t rank = 0;
   bool from_table = false;
 };
@@ -52,6 +53,45 @@ void release_name(const NameUse& use) noexcept;
 /// A handle for a communicator whose name is reserved; the name is released with it. Throws Error
 /// (HCCL_E_MEMORY) if the table is full.
 [[nodiscard]] HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use);
+
+/// What is known of a communicator before its ranks have met.
+struct Facts {
+  uint32_t ranks = 0;
+  uint32_t rank = 0;
+  uint32_t servers = 0;  // that the ranks are on
+  std::string name;
+  HcclResult health = HCCL_SUCCESS;
+};
+
+/// A communicator whose ranks are about to meet. Its handle is there, its slot is still empty.
+struct Joining {
+  Facts facts;
+  HcclComm handle = nullptr;  // null when it was given up
+  bool settled = false;
+  std::string failure;  // the text to facts.health
+  std::weak_ptr<comm::Invitations::Meeting> meeting;
+};
+
+/// As add(). One of the next two must follow, on any thread.
+[[nodiscard]] HcclComm add_joining(const std::shared_ptr<Joining>& joining, const NameUse& use);
+/// The communicator gets its handle; it is destroyed if that was given up.
+void joined(Joining& joining, std::unique_ptr<comm::Communicator> made);
+void join_failed(Joining& joining, HcclResult code, const std::string& text);
+/// Takes away a handle whose ranks have not met, or could not. False if it is none.
+bool give_up_joining(HcclComm handle) noexcept;
+
+/// The communicator of a handle with an empty slot: waits until its ranks have met. Throws Error:
+/// why they did not, or HCCL_E_PARA if the handle is none.
+[[gnu::cold]] comm::Communicator& await_joined(HcclComm handle);
+/// Waits for nobody. Throws Error (HCCL_E_PARA) if the handle is none.
+Facts facts_of(HcclComm handle);
+
+/// The handle of that name on a device: of several ranks there, that which the calling thread made.
+/// Null if there is none. Throws Error (HCCL_E_PARA) if this thread made none of several.
+HcclComm handle_named(int32_t device, const std::string& name);
+
+/// What a communicator's name was reserved for.
+NameUse use_of(HcclComm handle);
 
 /// Takes the communicator and its name out of the table, null if there is none.
 [[nodiscard]] std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept;

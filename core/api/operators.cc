@@ -9,10 +9,6 @@ void refuse_null(const char* name) {
   throw Error(HCCL_E_PTR, fmt::format("{} is a null pointer", name));
 }
 
-void refuse_handle() {
-  throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
-}
-
 void refuse_count(uint64_t count, const char* name) {
   throw Error(HCCL_E_PARA, fmt::format("{} is {}; at most {} elements", name, count, kMaxCount));
 }

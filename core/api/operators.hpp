@@ -25,7 +25,6 @@ struct Pointer {
 
 // What the checks throw, kept out of their way.
 [[noreturn]] void refuse_null(const char* name);
-[[noreturn]] void refuse_handle();
 [[noreturn]] void refuse_count(uint64_t count, const char* name);
 [[noreturn]] void refuse_reduction(int type, int op);
 [[noreturn]] void refuse_rank(uint32_t rank, const char* name, const comm::Communicator& group);
@@ -41,10 +40,10 @@ inline void require_all(std::initializer_list<Pointer> pointers) {
     if (p.value == nullptr) refuse_null(p.name);
   }
 }
+/// Waits for the ranks of a new sub communicator.
 inline comm::Communicator& communicator(HcclComm handle) {
   comm::Communicator* found = find(handle);
-  if (found == nullptr) refuse_handle();
-  return *found;
+  return found == nullptr ? await_joined(handle) : *found;
 }
 inline void check_count(uint64_t count, const char* name) {
   if (count > kMaxCount) refuse_count(count, name);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/closing.hpp"
 
-#include <signal.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <thread>
+
+#include "base/thread.hpp"
 
 namespace weft::comm {
 namespace {
@@ -58,18 +57,12 @@ void close_when_due() {
 }
 
 void start_thread() {
-  // The application's signals are not for this thread.
-  sigset_t every;
-  sigset_t before;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);
   try {
-    std::thread(close_when_due).detach();
+    start_detached(close_when_due);
     yard().has_thread = true;
   } catch (const std::exception&) {
     yard().has_thread = false;  // the next one tries again
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -103,12 +104,33 @@ std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uin
                                                    uint32_t rank,
                                                    std::shared_ptr<const config::Policy> policy,
                                                    Options options) {
+  std::unique_ptr<Communicator> made = open(ranks, rank, std::move(policy), std::move(options));
+  made->join(root, made->options_.connect_timeout);
+  return made;
+}
+
+std::unique_ptr<Communicator> Communicator::open(uint32_t ranks, uint32_t rank,
+                                                 std::shared_ptr<const config::Policy> policy,
+                                                 Options options) {
   std::unique_ptr<Communicator> made(
       new Communicator(ranks, rank, std::move(policy), std::move(options)));
   made->open_endpoint();
-  made->join(root);
-  made->connect();
   return made;
+}
+
+void Communicator::join(const HcclRootInfo& root, std::chrono::milliseconds timeout) {
+  meet(root, timeout);
+  connect();
+}
+
+const std::string& Communicator::server_of(uint32_t rank) const noexcept {
+  return options_.servers.empty() ? session_->peers()[rank].host : options_.servers[rank];
+}
+
+uint32_t Communicator::servers() const {
+  std::set<std::string_view> distinct;
+  for (uint32_t r = 0; r < ranks_; ++r) distinct.insert(server_of(r));
+  return static_cast<uint32_t>(distinct.size());
 }
 
 /// The tasks engine has an endpoint of its own. The direct one comes beside it where the transport
@@ -177,7 +199,7 @@ std::vector<std::byte> Communicator::describe_endpoints() const {
   return bytes;
 }
 
-void Communicator::join(const HcclRootInfo& root) {
+void Communicator::meet(const HcclRootInfo& root, std::chrono::milliseconds timeout) {
   control::Hello hello;
   hello.ranks = ranks_;
   hello.rank = rank_;
@@ -194,8 +216,9 @@ void Communicator::join(const HcclRootInfo& root) {
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
       {"deterministic", options_.deterministic ? "1" : "0"},
   };
+  if (!options_.members.empty()) hello.facts.push_back({"rankIds", options_.members});
   hello.blob = describe_endpoints();
-  session_ = control::Session::join(root, std::move(hello), options_.connect_timeout);
+  session_ = control::Session::join(root, std::move(hello), timeout);
   magic_ = blob_of(session_->peers()[0]).magic;
   if (board_ != nullptr) board_->identity.magic.store(magic_, std::memory_order_release);
 }
@@ -231,6 +254,7 @@ void Communicator::connect() {
     memory_check_ = std::make_unique<MemoryCheck>(*transport_.table, endpoint_);
   }
   attach_memories();
+  invitations_ = std::make_shared<Invitations>(*session_, rank_);
   session_->watch(this);
 }
 
@@ -272,6 +296,7 @@ Communicator::Scope::Scope(const Communicator& entered)
 }
 
 Communicator::~Communicator() {
+  if (invitations_ != nullptr && getpid() == pid_) invitations_->close();
   if (session_ != nullptr) session_->leave();
   // A forked child shares the memory with its parent, whose communicator this is.
   if (getpid() != pid_) {
@@ -295,16 +320,19 @@ Communicator::~Communicator() {
 
 void Communicator::on_peer_lost(uint32_t rank, const std::string& what) noexcept {
   watch_->peer_lost(rank, what);
+  invitations_->on_peer_gone(rank, what);
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
   if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }
 
 void Communicator::on_cut_off(const std::string& why) noexcept {
+  invitations_->on_cut_off(why);
   for (const auto& memory : memories_) memory->on_cut_off(why);
 }
 
 void Communicator::on_peer_left(uint32_t rank) noexcept {
   watch_->peer_left(rank);
+  invitations_->on_peer_gone(rank, setup_.peer_names[rank] + " has destroyed the communicator");
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
   if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/call.hpp"
+#include "comm/invitations.hpp"
 #include "comm/library.hpp"
 #include "comm/memory_check.hpp"
 #include "comm/memory_group.hpp"
@@ -39,7 +40,9 @@ struct Options {
   config::HcclAlgo algo;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
-  bool check_memory = false;  // WEFT_CHECK=memory
+  bool check_memory = false;         // WEFT_CHECK=memory
+  std::vector<std::string> servers;  // that the ranks are on, by rank; empty: their hosts
+  std::string members;  // of a sub communicator: its ranks' numbers in the parent, by rank
 };
 
 /// How a buffer gets from one rank to another.
@@ -71,6 +74,14 @@ class Communicator final : private control::Listener {
                                               uint32_t rank,
                                               std::shared_ptr<const config::Policy> policy,
                                               Options options);
+  /// The local half of create(): takes device and memory and waits for nobody. Throws Error.
+  static std::unique_ptr<Communicator> open(uint32_t ranks, uint32_t rank,
+                                            std::shared_ptr<const config::Policy> policy,
+                                            Options options);
+  /// The other half, once, with its device current: blocks until all ranks have joined. Throws
+  /// Error.
+  void join(const HcclRootInfo& root, std::chrono::milliseconds timeout);
+
   ~Communicator() override;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -79,6 +90,10 @@ class Communicator final : private control::Listener {
   [[nodiscard]] uint32_t ranks() const noexcept { return ranks_; }
   [[nodiscard]] int32_t device() const noexcept { return device_; }
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+
+  [[nodiscard]] const std::string& server_of(uint32_t rank) const noexcept;
+  /// How many there are.
+  [[nodiscard]] uint32_t servers() const;
 
   /// Puts the call on the stream. The caller has checked the arguments. Calls of one communicator
   /// must be ordered by the caller. A shape seen before costs no allocation, lock or string, but
@@ -135,6 +150,11 @@ class Communicator final : private control::Listener {
   /// (HCCL_E_NOT_SUPPORT).
   [[nodiscard]] MemoryGroup& memory(uint32_t family) const;
 
+  /// Where its ranks meet for sub communicators.
+  [[nodiscard]] const std::shared_ptr<Invitations>& invitations() const noexcept {
+    return invitations_;
+  }
+
   /// With WEFT_CHECK=memory: throws Error (HCCL_E_PARA) if the argument of a function of windows or
   /// ranges is the address of a pointer to the memory that was meant.
   void check_argument(const char* name, const void* address) const;
@@ -147,7 +167,7 @@ class Communicator final : private control::Listener {
   [[nodiscard]] uint64_t scratch_bytes() const noexcept;
   void allocate_board();
   [[nodiscard]] std::vector<std::byte> describe_endpoints() const;
-  void join(const HcclRootInfo& root);
+  void meet(const HcclRootInfo& root, std::chrono::milliseconds timeout);
   void connect();
   [[nodiscard]] bool has_both_engines() const noexcept {
     return board_ != nullptr && tasks_engine_ != nullptr;
@@ -230,6 +250,7 @@ class Communicator final : private control::Listener {
   exec::Board* board_ = nullptr;  // null without the direct engine
   uint64_t magic_ = 0;            // of this communicator's boards
   std::unique_ptr<control::Session> session_;
+  std::shared_ptr<Invitations> invitations_;
   exec::Setup setup_;
   std::unique_ptr<exec::Watch> watch_;
   std::unique_ptr<exec::Executor> executor_;

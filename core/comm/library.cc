@@ -78,6 +78,11 @@ OpenTransport Library::transport(const std::string& name) {
   return transport;
 }
 
+std::optional<OpenTransport> Library::any_transport() {
+  const std::lock_guard lock(mutex_);
+  return opened_.empty() ? std::nullopt : std::optional(opened_.front().transport);
+}
+
 OpenMemory Library::open_memory(const plugin::Memory& memory) {
   for (const OpenMemory& opened : memories_) {
     if (opened.plugin == &memory) return opened;

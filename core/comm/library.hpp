@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ class Library {
 
   /// The transport of this name, opened once. Throws Error.
   [[nodiscard]] OpenTransport transport(const std::string& name);
+
+  /// One that is open, if any is.
+  [[nodiscard]] std::optional<OpenTransport> any_transport();
 
   /// The memory plugins that the policy orders, or all that are loaded, opened once; a null plugin
   /// stands for the transport's own memory. Throws Error.

@@ -85,6 +85,14 @@ void open_root(HcclRootInfo* info, std::int32_t device) {
   write_root_info(root, info);
 }
 
+void abandon_root(const HcclRootInfo& info, std::uint32_t ranks, HcclResult code,
+                  const std::string& text) {
+  Loop::instance().post([token = read_root_info(info).token, ranks, failure = Failure{code, text}] {
+    RootServer* server = RootServer::find(token);
+    if (server != nullptr) server->abandon(ranks, failure);
+  });
+}
+
 void write_known_root(const KnownRoot& root, HcclRootInfo* info) {
   const Endpoint endpoint = parse_endpoint(root.ip, root.port, "the place of rank 0");
   if (is_unspecified(endpoint) || root.port == 0)

@@ -74,6 +74,12 @@ inline constexpr std::size_t kMaxPost = std::size_t{1} << 20;
 /// (cannot listen there), HCCL_E_SYSCALL.
 void open_root(HcclRootInfo* info, std::int32_t device);
 
+/// Ends the roll call of `ranks` ranks at a root info of this process: those that have come, and
+/// for some time those that come late, get code and text. Without effect once all ranks have
+/// joined. Does not wait; from any thread.
+void abandon_root(const HcclRootInfo& info, std::uint32_t ranks, HcclResult code,
+                  const std::string& text);
+
 /// A meeting point that all ranks know beforehand, because a rank table says it.
 struct KnownRoot {
   std::string ip;  // of rank 0

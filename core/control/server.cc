@@ -72,6 +72,12 @@ void RootServer::take(std::uint32_t rank, const Frame& frame) {
 
 void RootServer::leave(std::uint32_t rank) { take(rank, encode_goodbye()); }
 
+void RootServer::abandon(std::uint32_t ranks, Failure why) {
+  if (phase_ != Phase::kJoining) return;
+  expected_ = std::max(expected_, ranks);
+  fail(std::move(why));
+}
+
 void RootServer::welcome_guest(std::shared_ptr<Link> link) {
   link->hand_to(this, kMemberFrameLimit);
   guests_.push_back(std::move(link));

@@ -41,6 +41,8 @@ class RootServer final : public std::enable_shared_from_this<RootServer>, privat
   /// before that is read, and then they must be with the others.
   void take(std::uint32_t rank, const Frame& frame);
   void leave(std::uint32_t rank);
+  /// Not all of so many ranks will come. Without effect if they have.
+  void abandon(std::uint32_t ranks, Failure why);
 
  private:
   enum class Phase { kJoining, kRunning, kFailed };

@@ -10,9 +10,9 @@ import re
 import subprocess
 import sys
 
-HEADERS = ("hccl.h", "hccl_comm.h", "hccl_sym_win.h")
+HEADERS = ("hccl.h", "hccl_comm.h", "hccl_sym_win.h", "hcom.h")
 ALLOWED_EXPORT = re.compile(r"Hccl\w+|Hcom\w+|weft_\w+")
-# Strong by the documented API, beside all of hccl.h.
+# Strong by the documented API, beside all of hccl.h and hcom.h.
 STRONG = {
     "HcclCommGetHandleWithName", "HcclCommRegCommStateCallback", "HcclCommGetStatus",
     "HcclGroupStart", "HcclGroupEnd", "HcclGroupStatusGet", "HcclCommSymWinRegister",
@@ -83,7 +83,7 @@ def check_weak(args):
     functions = declared(args.include)
     found = {n: t for n, t in symbols(args.nm, ["-u", args.object]).items()
              if n.startswith("Hc")}
-    strong = STRONG | functions["hccl.h"]
+    strong = STRONG | functions["hccl.h"] | functions["hcom.h"]
     if args.all_strong:
         strong = all_declared(args.include)
     return (differences(all_declared(args.include), set(found), "the headers", "the object") +

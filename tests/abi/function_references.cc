@@ -2,6 +2,7 @@
 // Refers to every function of the headers; the symbol table of the object tells weak from strong.
 #include "hccl/hccl.h"
 #include "hccl/hccl_sym_win.h"
+#include "hccl/hcom.h"
 
 #define VALUE(name, number)
 #define CONSTANT(type, name, number)

@@ -6,6 +6,7 @@
 
 #include "hccl/hccl.h"
 #include "hccl/hccl_sym_win.h"
+#include "hccl/hcom.h"
 
 static int differences = 0;
 

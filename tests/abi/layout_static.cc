@@ -5,6 +5,7 @@
 
 #include "hccl/hccl.h"
 #include "hccl/hccl_sym_win.h"
+#include "hccl/hcom.h"
 
 #define VALUE(name, number) static_assert(static_cast<long long>(name) == (number), #name);
 #define CONSTANT(type, name, number)                                     \

@@ -99,9 +99,16 @@ extern HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices,
                                   HcclComm* comms) HCOMM_WEAK_SYMBOL;
 
 /*
- * Makes a communicator of `rankNum` ranks of *comm: rankIds[i] becomes rank i, this rank is
- * subCommRankId. All members pass the same array, id and options. subCommId is part of the default
- * name. A rank that is no member passes rankIds NULL and subCommId 0xFFFFFFFF: *subComm stays.
+ * Makes a communicator of `rankNum` ranks of *comm, which may itself be one of these: rankIds[i]
+ * becomes rank i, this rank is subCommRankId. All members pass the same array, id and options.
+ * subCommId is part of the default name. A rank that is no member need not call, or passes rankIds
+ * NULL and subCommId 0xFFFFFFFF: *subComm stays.
+ * Waits for nobody: the first operator, or other use beside HcclGetRankSize, HcclGetRankId,
+ * HcclGetCommName and HcclGetCommAsyncError, waits until all members have made it, HCCL_E_TIMEOUT
+ * after HCCL_CONNECT_TIMEOUT seconds, and tells if they passed different things. Until then
+ * HcclCommDestroy(*comm) is HCCL_E_AGAIN.
+ * HCCL_E_PARA: a wrong or repeated rank id, a name in use, or a current device that is not that of
+ * *comm. HCCL_E_NOT_FOUND: rankIds is without this rank. HCCL_E_REMOTE: a member is gone.
  */
 extern HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds,
                                           uint64_t subCommId, uint32_t subCommRankId,

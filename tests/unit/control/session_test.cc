@@ -91,6 +91,27 @@ TEST(Join, WithOneRankClaimedTwiceFailsEverywhere) {
   expect_all(join_all(new_root(), hellos), HCCL_E_PARA, {"rank 2 (process 1002", "(process 77"});
 }
 
+TEST(Join, AtARootThatIsAbandonedFailsForThoseWhoWaitAndThoseWhoComeLate) {
+  const HcclRootInfo root = new_root();
+  std::vector<JoinResult> results(3);
+  on_threads(3, [&](std::uint32_t i) {
+    if (i < 2) {
+      results[i] = try_join(root, hello_of(4, i));
+    } else {
+      abandon_root(root, 4, HCCL_E_REMOTE, "the fourth is gone");
+    }
+  });
+  results[2] = try_join(root, hello_of(4, 2));
+  expect_all(results, HCCL_E_REMOTE, {"the fourth is gone"});
+}
+
+TEST(Join, AtARootThatIsAbandonedLaterChangesNothing) {
+  const HcclRootInfo root = new_root();
+  const std::vector<JoinResult> ranks = join_all(root, 2);
+  abandon_root(root, 2, HCCL_E_REMOTE, "too late");
+  on_threads(2, [&](std::uint32_t rank) { ranks[rank].session->barrier(kDeadline); });
+}
+
 TEST(Join, WithDifferentNumbersOfRanksFailsEverywhere) {
   expect_all(join_all(new_root(), {hello_of(3, 0), hello_of(4, 1), hello_of(4, 2)}), HCCL_E_PARA,
              {"nRanks", "3 on rank", "4 on rank"});

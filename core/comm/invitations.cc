@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/invitations.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "control/wire.hpp"
+
+namespace weft::comm {
+namespace {
+
+enum : uint32_t { kInvitation = 1, kWithdrawal = 2 };
+
+bool has(const std::vector<uint32_t>& ranks, uint32_t rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+void abandon(const Invitations::Wish& wish, const Error& why) {
+  control::abandon_root(*wish.root, static_cast<uint32_t>(wish.members.size()), why.code(),
+                        why.what());
+}
+
+control::Encoder message(uint32_t kind) {
+  control::Encoder encoder;
+  encoder.u32(Invitations::kSpace).u32(kind);
+  return encoder;
+}
+
+}  // namespace
+
+std::unique_ptr<Invitations::Meeting> Invitations::arrange(const std::string& name,
+                                                           const std::vector<uint32_t>& members,
+                                                           int32_t device) {
+  auto wish = std::make_shared<Wish>();
+  wish->name = name;
+  wish->members = members;
+  wish->first = *std::min_element(members.begin(), members.end());
+  // Not with the lock: it waits for the control thread, which may wait for the lock.
+  if (wish->first == rank_) control::open_root(&wish->root.emplace(), device);
+  const std::lock_guard lock(mutex_);
+  if (wish->first == rank_) {
+    invite(*wish);
+  } else {
+    take_letters(*wish);
+  }
+  wishes_.push_back(wish);
+  return std::make_unique<Meeting>(shared_from_this(), wish);
+}
+
+/// With the lock held, as all private functions.
+void Invitations::invite(const Wish& wish) {
+  auto letter = message(kInvitation);
+  letter.text(wish.name).raw(std::as_bytes(std::span(wish.root->internal)));
+  try {
+    need_all(wish);
+    for (const uint32_t member : wish.members) {
+      if (member != rank_) post(member, letter.body());
+    }
+  } catch (const Error& error) {
+    abandon(wish, error);
+    withdraw(wish, error);
+    throw;
+  }
+}
+
+void Invitations::need_all(const Wish& wish) const {
+  for (const auto& [rank, what] : gone_) {
+    if (has(wish.members, rank)) throw Error(HCCL_E_REMOTE, what);
+  }
+}
+
+void Invitations::take_letters(Wish& wish) {
+  const auto letter = std::find_if(letters_.begin(), letters_.end(), [&](const Letter& each) {
+    return each.from == wish.first && each.name == wish.name;
+  });
+  if (letter != letters_.end()) {
+    const std::optional<Error> failure = letter->failure;
+    wish.root = letter->root;
+    letters_.erase(letter);
+    if (failure) throw Error(*failure);
+    return;
+  }
+  need_all(wish);
+  if (cut_off_) throw Error(*cut_off_);
+}
+
+void Invitations::post(uint32_t to, std::span<const std::byte> bytes) {
+  if (session_ == nullptr) throw Error(HCCL_E_UNAVAIL, "the parent communicator was destroyed");
+  session_->post(to, bytes);
+}
+
+void Invitations::withdraw(const Wish& wish, const Error& why) noexcept {
+  for (const uint32_t member : wish.members) {
+    if (member == rank_) continue;
+    try {
+      auto note = message(kWithdrawal);
+      note.text(control::root_identifier(*wish.root)).i32(why.code()).text(why.what());
+      post(member, note.body());
+    } catch (const std::exception& error) {
+      log::info(
+          fmt::format("rank {} keeps an invitation to {}: {}", member, wish.name, error.what()));
+    }
+  }
+}
+
+void Invitations::take_in(Letter letter) {
+  const auto wish = std::find_if(wishes_.begin(), wishes_.end(), [&](const auto& each) {
+    return each->first == letter.from && each->name == letter.name && !each->root && !each->failure;
+  });
+  if (wish == wishes_.end()) {
+    letters_.push_back(std::move(letter));
+  } else {
+    (*wish)->root = letter.root;
+    changed_.notify_all();
+  }
+}
+
+std::string Invitations::why_late(const Wish& wish) const {
+  std::string text = fmt::format("rank {}, the first of the members {} of {}, did not create it",
+                                 wish.first, fmt::join(wish.members, ","), wish.name);
+  for (const Letter& letter : letters_) {
+    if (letter.name == wish.name)
+      text += fmt::format("; rank {} has created one of that name with other members", letter.from);
+  }
+  return text + "; all members must call HcclCreateSubCommConfig with the same rankIds and name";
+}
+
+bool Invitations::awaited() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(wishes_.begin(), wishes_.end(), [](const auto& each) { return each->counts; });
+}
+
+void Invitations::close() {
+  const std::lock_guard lock(mutex_);
+  session_ = nullptr;
+  for (const auto& wish : wishes_) {
+    if (!wish->root) wish->failure = Error(HCCL_E_UNAVAIL, "the parent communicator was destroyed");
+  }
+  changed_.notify_all();
+}
+
+void Invitations::on_message(uint32_t from, std::span<const std::byte> bytes) noexcept {
+  try {
+    control::Decoder decoder(bytes);
+    decoder.u32();
+    const uint32_t kind = decoder.u32();
+    const std::string text = decoder.text();
+    const std::lock_guard lock(mutex_);
+    if (kind == kWithdrawal) {
+      const auto code = static_cast<HcclResult>(decoder.i32());
+      const Error why(code, decoder.text());
+      const auto letter = std::find_if(letters_.begin(), letters_.end(),
+                                       [&](const Letter& each) { return each.identifier == text; });
+      if (letter == letters_.end()) return;
+      if (why.code() != HCCL_E_PARA) {
+        letters_.erase(letter);
+      } else {
+        letter->failure = why;
+      }
+      return;
+    }
+    Letter letter{from, text, {}, {}, {}};
+    decoder.raw(std::as_writable_bytes(std::span(letter.root.internal)));
+    letter.identifier = control::root_identifier(letter.root);
+    take_in(std::move(letter));
+  } catch (const std::exception& error) {
+    log::warn(fmt::format("an invitation of rank {} is lost: {}", from, error.what()));
+  }
+}
+
+void Invitations::on_peer_gone(uint32_t rank, const std::string& what) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    gone_.emplace(rank, what);
+    for (const auto& wish : wishes_) {
+      if (!has(wish->members, rank)) continue;
+      wish->failure = Error(HCCL_E_REMOTE, what);
+      if (wish->first == rank_) abandon(*wish, *wish->failure);
+    }
+    changed_.notify_all();
+  } catch (const std::exception& error) {
+    log::warn(fmt::format("the end of rank {} is noticed late: {}", rank, error.what()));
+  }
+}
+
+void Invitations::on_cut_off(const std::string& why) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    cut_off_ = Error(HCCL_E_REMOTE, why);
+    for (const auto& wish : wishes_) {
+      if (!wish->root) wish->failure = cut_off_;
+    }
+    changed_.notify_all();
+  } catch (const std::exception& error) {
+    log::warn(fmt::format("the end of the root is noticed late: {}", error.what()));
+  }
+}
+
+Invitations::Meeting::~Meeting() {
+  const std::lock_guard lock(box_->mutex_);
+  box_->wishes_.remove(wish_);
+}
+
+HcclRootInfo Invitations::Meeting::root(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(box_->mutex_);
+  const bool answered = box_->changed_.wait_for(
+      lock, timeout, [&] { return wish_->root.has_value() || wish_->failure.has_value(); });
+  if (wish_->root) return *wish_->root;  // whoever serves it knows best what is wrong
+  if (answered) throw Error(*wish_->failure);
+  throw Error(HCCL_E_TIMEOUT, fmt::format("{} ({} ms)", box_->why_late(*wish_), timeout.count()));
+}
+
+std::optional<Error> Invitations::Meeting::failure() const {
+  const std::lock_guard lock(box_->mutex_);
+  return wish_->failure;
+}
+
+void Invitations::Meeting::withdraw(const Error& why) noexcept {
+  const std::lock_guard lock(box_->mutex_);
+  if (wish_->first == box_->rank_ && wish_->root) box_->withdraw(*wish_, why);
+}
+
+void Invitations::Meeting::release() noexcept {
+  const std::lock_guard lock(box_->mutex_);
+  wish_->counts = false;
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// How members of a communicator meet for a sub communicator: the lowest of them opens a root and
+// posts its root info to the others. Ranks that are no members take no part.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "control/control.hpp"
+
+namespace weft::comm {
+
+/// One rank's letter box for all sub communicators of one parent. Any thread.
+class Invitations : public std::enable_shared_from_this<Invitations> {
+ public:
+  /// Stands in front of its messages, where those of memory groups have their space.
+  static constexpr uint32_t kSpace = 0;
+
+  /// A sub communicator in the making.
+  struct Wish {
+    std::string name;
+    std::vector<uint32_t> members;  // ranks of the parent
+    uint32_t first = 0;             // the lowest of them
+    std::optional<HcclRootInfo> root;
+    std::optional<Error> failure;
+    bool counts = true;  // the parent must not go away
+  };
+
+  /// This rank's part in a sub communicator in the making.
+  class Meeting {
+   public:
+    Meeting(std::shared_ptr<Invitations> box, std::shared_ptr<Wish> wish)
+        : box_(std::move(box)), wish_(std::move(wish)) {}
+    ~Meeting();
+    Meeting(const Meeting&) = delete;
+    Meeting& operator=(const Meeting&) = delete;
+
+    /// Blocks until there is one. Throws Error: HCCL_E_TIMEOUT, HCCL_E_REMOTE (the first member is
+    /// gone), HCCL_E_UNAVAIL (this rank's parent is).
+    HcclRootInfo root(std::chrono::milliseconds timeout);
+    /// Why it cannot come about, if the parent knows.
+    std::optional<Error> failure() const;
+    /// It did not come about: who has not followed this invitation yet shall not. Ranks that fit
+    /// together (the code is not HCCL_E_PARA) may try again as if nothing had been.
+    void withdraw(const Error& why) noexcept;
+    /// The parent may go away.
+    void release() noexcept;
+
+   private:
+    const std::shared_ptr<Invitations> box_;
+    const std::shared_ptr<Wish> wish_;
+  };
+
+  /// `session` is that of the parent until close().
+  Invitations(control::Session& session, uint32_t rank) : session_(&session), rank_(rank) {}
+
+  /// Begins. Waits for nobody. The n-th of a name and first member meets the n-th of the others.
+  /// Throws Error: HCCL_E_REMOTE (a member is gone), HCCL_E_NETWORK.
+  std::unique_ptr<Meeting> arrange(const std::string& name, const std::vector<uint32_t>& members,
+                                   int32_t device);
+
+  /// A meeting needs the parent.
+  [[nodiscard]] bool awaited() const;
+
+  void close();
+  // On the control thread.
+  void on_message(uint32_t from, std::span<const std::byte> bytes) noexcept;
+  void on_peer_gone(uint32_t rank, const std::string& what) noexcept;
+  void on_cut_off(const std::string& why) noexcept;
+
+ private:
+  struct Letter {
+    uint32_t from;
+    std::string name;
+    std::string identifier;
+    HcclRootInfo root;
+    std::optional<Error> failure;  // whoever wishes for it gets this instead
+  };
+
+  void invite(const Wish& wish);
+  void need_all(const Wish& wish) const;
+  void take_letters(Wish& wish);
+  void take_in(Letter letter);
+  void post(uint32_t to, std::span<const std::byte> bytes);
+  void withdraw(const Wish& wish, const Error& why) noexcept;
+  [[nodiscard]] std::string why_late(const Wish& wish) const;
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  control::Session* session_;
+  const uint32_t rank_;
+  std::list<std::shared_ptr<Wish>> wishes_;
+  std::list<Letter> letters_;  // nobody wished for so far, in the order in which they came
+  std::map<uint32_t, std::string> gone_;
+  std::optional<Error> cut_off_;
+};
+
+}  // namespace weft::comm
