@@ -83,7 +83,7 @@ std::string_view text_of(const char (&field)[N], const char* name) {
 }  // namespace
 
 comm::Options default_options(const config::Policy& policy) {
-  const config::Environment env = config::read_environment();
+  const config::Environment& env = config::environment();
   const config::Settings& settings = policy.settings();
   comm::Options options;
   // The policy may go below the variable's least value and needs no time for a verdict: it is for
@@ -96,6 +96,11 @@ comm::Options default_options(const config::Policy& policy) {
   options.deterministic = env.deterministic.value_or(false);
   options.algo = env.algo;
   options.check_memory = env.check_memory;
+  options.detection = env.network.detection;
+  options.entry_log = env.entry_log;
+  options.debug = env.debug;
+  options.monitor = env.diagnostics.monitor;
+  options.diagnose = env.diagnose && env.diagnostics.task_exception;
   return options;
 }
 

@@ -85,7 +85,7 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       transport_(Library::instance().transport(policy_->settings().transport)),
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
-      traces_(tracing()),
+      traces_(tracing() || options_.entry_log || options_.debug.tasks),
       tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
@@ -186,7 +186,8 @@ void Communicator::join(const HcclRootInfo& root) {
       {"deterministic", options_.deterministic ? "1" : "0"},
   };
   hello.blob = describe_endpoints();
-  session_ = control::Session::join(root, std::move(hello), options_.connect_timeout);
+  session_ =
+      control::Session::join(root, std::move(hello), options_.connect_timeout, options_.detection);
 }
 
 /// Of one of the endpoints of all ranks.
@@ -220,6 +221,7 @@ void Communicator::connect() {
     memory_check_ = std::make_unique<MemoryCheck>(*transport_.table, endpoint_);
   }
   attach_memories();
+  if (options_.debug.resources) log_resources();
   session_->watch(this);
 }
 
@@ -230,6 +232,8 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.ranks = ranks_;
   setup_.scratch_bytes = scratch_bytes();
   setup_.timeout = options_.exec_timeout;
+  setup_.monitor = options_.monitor;
+  setup_.diagnose = options_.diagnose;
   weft_endpoint_info unused{};
   const std::vector<weft_peer_view> of_tasks =
       has_both_engines() ? connect(tasks_engine_->endpoint(), true, unused) : views;

@@ -64,9 +64,9 @@ void check(const Hello& hello) {
 
 }  // namespace
 
-void open_root(HcclRootInfo* info, std::int32_t device) {
-  Endpoint endpoint = listen_endpoint();
-  Socket listener = listen_at(endpoint);
+void open_root(HcclRootInfo* info, std::int32_t device, const Network& network) {
+  Endpoint endpoint;
+  Socket listener = listen_as(network, endpoint);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto stamp = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
   const RootInfo root{endpoint.ip,
@@ -76,19 +76,21 @@ void open_root(HcclRootInfo* info, std::int32_t device) {
                       random_token(),
                       endpoint.ip + "_" + std::to_string(endpoint.port) + "_" +
                           std::to_string(device) + "_" + std::to_string(stamp)};
-  Loop::instance().run([&] { RootServer::open(std::move(listener), root.token); });
+  const RootServer::Rules rules{network.white_list, !network.ports.empty()};
+  Loop::instance().run([&] { RootServer::open(std::move(listener), root.token, rules); });
   write_root_info(root, info);
 }
 
 std::string root_identifier(const HcclRootInfo& info) { return read_root_info(info).identifier; }
 
 std::unique_ptr<Session> Session::join(const HcclRootInfo& info, Hello hello,
-                                       std::chrono::milliseconds timeout) {
+                                       std::chrono::milliseconds timeout,
+                                       const FaultDetection& detection) {
   const auto deadline = Member::deadline_after(timeout);
   const RootInfo root = read_root_info(info);
   check(hello);
   hello.process = process_identity();
-  Socket socket = connect_to(parse_endpoint(root.ip, root.port, "root info"), deadline);
+  Socket socket = connect_to(parse_endpoint(root.ip, root.port, "root info"), deadline, detection);
   const auto member = std::make_shared<Member>(root, hello.rank);
   auto session = std::make_unique<Session>(member);  // cleans up if joining fails
   member->join(std::move(socket), std::move(hello), deadline);

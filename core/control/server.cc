@@ -37,8 +37,9 @@ milliseconds until(Clock::time_point when) {
 
 }  // namespace
 
-void RootServer::open(Socket listener, const Token& token) {
-  registry().servers.emplace(token, std::make_shared<RootServer>(std::move(listener), token));
+void RootServer::open(Socket listener, const Token& token, const Rules& rules) {
+  registry().servers.emplace(token,
+                             std::make_shared<RootServer>(std::move(listener), token, rules));
 }
 
 RootServer* RootServer::find(const Token& token) {
@@ -46,8 +47,9 @@ RootServer* RootServer::find(const Token& token) {
   return found == registry().servers.end() ? nullptr : found->second.get();
 }
 
-RootServer::RootServer(Socket listener, const Token& token)
+RootServer::RootServer(Socket listener, const Token& token, Rules rules)
     : token_(token),
+      rules_(std::move(rules)),
       door_(std::move(listener), token,
             [this](std::shared_ptr<Link> link) { welcome_guest(std::move(link)); }),
       timer_(Loop::instance().make_timer()) {}
@@ -114,6 +116,14 @@ void RootServer::admit(const std::shared_ptr<Link>& link, HelloMessage message) 
   const std::uint32_t ranks = message.hello.ranks;
   const Clock::time_point deadline = Clock::now() + milliseconds(message.timeout_ms);
   expected_ = std::max(expected_, ranks);
+  if (const std::string& ip = link->peer_ip(); !rules_.white_list.allows(ip)) {
+    // All learn it: without this rank there is no communicator.
+    fail({HCCL_E_TCP_CONNECT,
+          describe_rank(rank, message.hello.host, message.hello.pid) + " connects from " + ip +
+              ", which is not in the white list " + rules_.white_list.source +
+              "; add it to \"host_ip\" there, or unset HCCL_WHITELIST_DISABLE on the root"});
+    return refuse(link, rank, ranks);
+  }
   if (std::optional<Failure> failure = roll_.add(std::move(message))) {
     fail(std::move(*failure));
     return refuse(link, rank, ranks);
@@ -136,6 +146,7 @@ void RootServer::start() {
   timer_->cancel();
   if (std::optional<Failure> failure = roll_.differences()) return fail(std::move(*failure));
   phase_ = Phase::kRunning;
+  if (rules_.door_shuts) door_.close();
   exchange_.begin(roll_.ranks());
   broadcast(encode(roll_.take_welcome()));
 }

@@ -15,6 +15,7 @@
 #include "control/door.hpp"
 #include "control/exchange.hpp"
 #include "control/loop.hpp"
+#include "control/network.hpp"
 #include "control/roll_call.hpp"
 #include "control/wire.hpp"
 
@@ -25,11 +26,16 @@ namespace weft::control {
 /// were told why.
 class RootServer final : private Link::User {
  public:
-  static void open(Socket listener, const Token& token);
+  struct Rules {
+    WhiteList white_list;
+    bool door_shuts = false;  // when all ranks have joined: others need the port
+  };
+
+  static void open(Socket listener, const Token& token, const Rules& rules);
   /// The server of a root info if this process has it.
   static RootServer* find(const Token& token);
 
-  RootServer(Socket listener, const Token& token);
+  RootServer(Socket listener, const Token& token, Rules rules);
 
   /// Frames and the goodbye of a rank of this process. Not by its connection: the process may end
   /// before that is read, and then they must be with the others.
@@ -60,6 +66,7 @@ class RootServer final : private Link::User {
   void close();
 
   Token token_;
+  const Rules rules_;
   Door door_;
   std::unique_ptr<Timer>
       timer_;  // joining: the deadline; running: of the exchange; failed: the end

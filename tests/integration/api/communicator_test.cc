@@ -74,12 +74,13 @@ TEST(Init, NeedsACurrentDeviceBeforeAnythingElse) {
 }
 
 TEST(InitRootInfo, BadEnvironmentVariablesAreNamed) {
-  run_alone([](Rank&) {
+  GroupOptions options;
+  options.environment["HCCL_BUFFSIZE"] = "0";
+  const auto body = [](Rank&) {
     HcclComm comm = nullptr;
-    const HcclRootInfo root = new_root();
+    const HcclRootInfo root{};
     HcclRootInfo unused;
     const HcclCommConfig config = fresh_config();
-    setenv("HCCL_BUFFSIZE", "0", 1);
     refused(HcclGetRootInfo(&unused), HCCL_E_PARA, {"HCCL_BUFFSIZE", "\"0\""});
     refused(HcclCommInitRootInfo(1, nullptr, 0, &comm), HCCL_E_PTR, {"rootInfo"});
     refused(HcclCommInitRootInfo(1, &root, 0, &comm), HCCL_E_PARA, {"HCCL_BUFFSIZE", "\"0\""});
@@ -87,7 +88,14 @@ TEST(InitRootInfo, BadEnvironmentVariablesAreNamed) {
             {"HCCL_BUFFSIZE"});
     int32_t device = 0;
     refused(HcclCommInitAll(1, &device, &comm), HCCL_E_PARA, {"HCCL_BUFFSIZE"});
-  });
+    unsetenv("HCCL_BUFFSIZE");
+    ok(HcclCommInitAll(1, &device, &comm));
+    // What was right once is kept.
+    setenv("HCCL_BUFFSIZE", "0", 1);
+    ok(HcclGetRootInfo(&unused));
+    ok(HcclCommDestroy(comm));
+  };
+  run_alone(body, options);
 }
 
 TEST(Queries, CheckTheirArguments) {
