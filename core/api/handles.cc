@@ -93,6 +93,13 @@ HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& us
   return &slots[index];
 }
 
+void for_each(const std::function<void(comm::Communicator&)>& body) {
+  const std::lock_guard lock(book().mutex);
+  for (const auto& [index, use] : book().uses) {
+    body(*slots[index].communicator.load(std::memory_order_acquire));
+  }
+}
+
 std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;

@@ -28,8 +28,6 @@ WEFT_NOT_YET(HcclCreateSubCommConfig, HcclComm*, uint32_t, uint32_t*, uint64_t, 
 WEFT_NOT_YET(HcclCommGetHandleWithName, const char*, HcclComm*)
 WEFT_NOT_YET(HcclCommGetStatus, const char*, HcclCommStatus*)
 WEFT_NOT_YET(HcclConfigGetInfo, HcclComm, HcclConfigType, uint32_t, void*)
-WEFT_NOT_YET(HcclSetConfig, HcclConfig, HcclConfigValue)
-WEFT_NOT_YET(HcclGetConfig, HcclConfig, HcclConfigValue*)
 WEFT_NOT_YET(HcclSetCommConfig, HcclComm, HcclConfig, HcclConfigValue)
 WEFT_NOT_YET(HcclGetCommConfig, HcclComm, HcclConfig, HcclConfigValue*)
 WEFT_NOT_YET(HcclCommSuspend, HcclComm)

@@ -86,6 +86,7 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
       traces_(tracing() || options_.entry_log || options_.debug.tasks),
+      deterministic_(options_.deterministic),
       tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
@@ -257,6 +258,15 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   const auto plugins = std::count_if(opened_.begin(), opened_.end(),
                                      [](const OpenMemory& each) { return each.plugin != nullptr; });
   setup_.map = std::make_unique<exec::AddressMap>(std::move(deltas), 1 + plugins);
+}
+
+bool Communicator::on_current_device() const {
+  int32_t current = -1;
+  if (transport_.table->get_device(transport_.context, &current) == HCCL_SUCCESS) {
+    return current == device_;
+  }
+  static_cast<void>(plugin::take_failure());
+  return false;
 }
 
 Communicator::Scope::Scope(const Communicator& entered)

@@ -114,6 +114,12 @@ class Communicator final : private control::Listener {
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;
 
+  /// Whether the calling thread's device is that of the communicator.
+  [[nodiscard]] bool on_current_device() const;
+
+  /// From now on. Not while a call is being issued.
+  void set_deterministic(bool wanted);
+
   /// issue() may wait for room on a stream, and so for peers.
   [[nodiscard]] bool issue_waits() const noexcept { return tasks_engine_ != nullptr; }
 
@@ -234,6 +240,7 @@ class Communicator final : private control::Listener {
   const int32_t pid_;
   const bool traces_;  // tells of every call, in the trace or the log
   int32_t device_ = -1;
+  bool deterministic_;
 
   // That of the direct engine, or of the tasks engine where the transport has no direct one.
   void* endpoint_ = nullptr;

@@ -96,7 +96,7 @@ config::Choice Communicator::choose(const CallKey& key) const {
   query.ranks = ranks_;
   query.type = key.type;
   query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
-  query.deterministic = options_.deterministic;
+  query.deterministic = deterministic_;
   query.wish = options_.algo.level0(operation_name(key.op));
   return policy_->choose(query);
 }
@@ -162,6 +162,14 @@ exec::Task& Communicator::next_task() {
     sched_yield();
   }
   return task;
+}
+
+void Communicator::set_deterministic(bool wanted) {
+  if (wanted == deterministic_) return;
+  deterministic_ = wanted;
+  plans_.forget(executor_->done());
+  last_ = {};  // its texts are those of a plan
+  repeated_ = nullptr;
 }
 
 void Communicator::check_health() const {

@@ -186,7 +186,8 @@ constexpr Variable kVariables[] = {
      .effect = kActs,
      .read =
          [](Text text, Environment& into) {
-           into.deterministic = one_of(text, {"false", "true", "strict"}, true) != 0;
+           into.deterministic =
+               static_cast<uint32_t>(one_of(text, {"false", "true", "strict"}, true));
          }},
     {.name = "HCCL_ALGO",
      .values = "level0:ring and the like, see policy.md",

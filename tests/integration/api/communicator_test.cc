@@ -325,7 +325,31 @@ TEST(Config, WrongValuesAreNamed) {
     config = fresh_config();
     memset(config.hcclCommName, 'n', sizeof config.hcclCommName);
     refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclCommName"});
+    config = fresh_config();
+    config.hcclRdmaTrafficClass = 254;
+    refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRdmaTrafficClass", "multiple of 4"});
+    config = fresh_config();
+    config.hcclRdmaServiceLevel = 8;
+    refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRdmaServiceLevel", "8"});
+    for (const char* levels : {"L1:0,", ",", "L0:0,,L1:0", "L0:0,L1:0,L2:0,L3:0"}) {
+      config = fresh_config();
+      strcpy(config.hcclRetryEnable, levels);
+      refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRetryEnable"});
+    }
+    config = fresh_config();
+    strcpy(config.hcclRetryParams, "MaxCnt:11");
+    refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRetryParams", "MaxCnt"});
     check(comm == nullptr, "a failed call gave a communicator");
+    // Of these a wrong one is ignored.
+    config = fresh_config();
+    strcpy(config.hcclRetryEnable, "L1:1, nonsense");
+    strcpy(config.hcclRetryParams, "MaxCnt:3,HoldTime:5000,IntervalTime:1000");
+    strcpy(config.hcclAlgo, "EmptyString");
+    config.hcclOpExpansionMode = 7;
+    config.hcclRdmaTrafficClass = 252;
+    config.hcclRdmaServiceLevel = 7;
+    ok(join_alone(&config, &comm));
+    ok(HcclCommDestroy(comm));
     for (const uint32_t deterministic : {0u, 1u, 2u}) {
       config = fresh_config();
       config.hcclDeterministic = deterministic;

@@ -10,8 +10,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "buffers.hpp"
@@ -163,6 +164,88 @@ TEST(Ports, AreThirtyTwoFromTheFirst) {
     ok(HcclCommDestroy(comm));
   };
   run_alone(body, with({{"HCCL_IF_BASE_PORT", "23456"}}));
+}
+
+/// What the process has set, by HcclGetConfig.
+int32_t deterministic() {
+  HcclConfigValue value{-7};
+  ok(HcclGetConfig(HCCL_DETERMINISTIC, &value));
+  return value.value;
+}
+
+HcclResult set_deterministic(int32_t value) { return HcclSetConfig(HCCL_DETERMINISTIC, {value}); }
+
+TEST(SetConfig, IsCheckedAndKept) {
+  const auto body = [](Rank&) {
+    refused(HcclGetConfig(HCCL_DETERMINISTIC, nullptr), HCCL_E_PTR, {"configValue"});
+    check(deterministic() == 0, "not off at first");
+    for (const int32_t value : {2, 1, 0, 2}) {
+      ok(set_deterministic(value));
+      check(deterministic() == value, "not kept");
+    }
+    for (const int32_t value : {-1, 3}) {
+      refused(set_deterministic(value), HCCL_E_PARA, {"0, 1 and 2"});
+      check(deterministic() == 2, "a wrong value was kept");
+    }
+    HcclConfigValue value{-7};
+    ok(HcclSetConfig(HCCL_CONFIG_RESERVED, {99}));
+    ok(HcclGetConfig(HCCL_CONFIG_RESERVED, &value));
+    check(value.value == -7, "another configuration was written");
+  };
+  run_alone(body);
+}
+
+TEST(SetConfig, IsIgnoredIfTheVariableIsSet) {
+  for (const auto& [text, value] : {std::pair("false", 0), {"TRUE", 1}, {"strict", 2}}) {
+    const auto body = [value = value](Rank&) {
+      ok(set_deterministic(1 - value % 2));
+      check(deterministic() == value, "the variable was overruled");
+      ok(set_deterministic(99));
+    };
+    run_alone(body, with({{"HCCL_DETERMINISTIC", text}}));
+  }
+  const auto body = [](Rank&) {
+    ok(set_deterministic(1));
+    HcclConfigValue value{-7};
+    refused(HcclGetConfig(HCCL_DETERMINISTIC, &value), HCCL_E_PARA, {"HCCL_DETERMINISTIC"});
+    check(value.value == -7, "written in spite of an error");
+  };
+  run_alone(body, with({{"HCCL_DETERMINISTIC", "perhaps"}}));
+}
+
+TEST(SetConfig, ActsOnCommunicatorsThatAreThereAndOnLaterOnes) {
+  const PolicyFile policy(policy_text({{"all_reduce",
+                                        "ring.all_reduce\"\nwhen = { bytes = \"1..\" }\n"
+                                        "[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.two_shot"}}));
+  const auto body = [](Rank& rank) {
+    const auto uses = [](HcclComm comm, const std::string& algorithm) {
+      expect_working(comm, 2);
+      check(last_call(comm).algorithm == algorithm, last_call(comm).algorithm);
+    };
+    HcclComm comm = rank.join();
+    uses(comm, "ring.all_reduce");
+    ok(set_deterministic(1));
+    uses(comm, "mesh.two_shot");
+    HcclComm later = rank.join();
+    uses(later, "mesh.two_shot");
+    HcclCommConfig config;
+    HcclCommConfigInit(&config);
+    config.hcclDeterministic = 0;
+    strcpy(config.hcclCommName, "configured");
+    HcclComm configured = rank.join(&config);
+    uses(configured, "ring.all_reduce");
+    ok(set_deterministic(0));
+    for (HcclComm each : {comm, later, configured}) uses(each, "ring.all_reduce");
+    // Of another device.
+    const int32_t other = 2 + static_cast<int32_t>(rank.rank());
+    ok(aclrtSetDevice(other));
+    ok(set_deterministic(2));
+    ok(aclrtResetDevice(other));
+    ok(aclrtSetDevice(rank.device()));
+    uses(comm, "ring.all_reduce");
+    for (HcclComm each : {comm, later, configured}) ok(HcclCommDestroy(each));
+  };
+  run_ranks(2, Layout::kProcesses, body, with(policy.environment()));
 }
 
 class WhiteList : public testing::Test {

@@ -155,7 +155,7 @@ TEST(Environment, ReadsValuesInTheirDocumentedUnits) {
   EXPECT_EQ(env.connect_timeout, std::chrono::milliseconds(120000));
   EXPECT_EQ(env.exec_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(env.buffer_mb, 7u);
-  EXPECT_EQ(env.deterministic, true);
+  EXPECT_EQ(env.deterministic, 1u);
   EXPECT_TRUE(env.entry_log);
   EXPECT_TRUE(env.diagnose);
   EXPECT_TRUE(env.check_memory);
