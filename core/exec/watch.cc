@@ -112,8 +112,8 @@ std::string Watch::diagnosis() const {
   std::string text;
   for (uint32_t r = 0; r < setup_.ranks; ++r) {
     constexpr const char* kStates[] = {"alive", "has left", "lost"};
-    text += fmt::format("{}{}: {}, {} calls ended{}", r == 0 ? "" : "; ", setup_.peer_names[r],
-                        kStates[static_cast<int>(state(r))],
+    text += fmt::format("{}{}: {}, {} calls ended in the direct engine{}", r == 0 ? "" : "; ",
+                        setup_.peer_names[r], kStates[static_cast<int>(state(r))],
                         setup_.boards[r]->progress.done.load(std::memory_order_acquire),
                         setup_.boards[r]->identity.gave_up.load(std::memory_order_acquire) != 0
                             ? ", has given up"

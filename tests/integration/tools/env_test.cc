@@ -29,19 +29,23 @@ TEST(Env, TellsValuesAndWhereTheyAreFrom) {
   const Outcome outcome =
       weft({"env"}, {{"HCCL_BUFFSIZE", "7"}, {"HCCL_ALGO", ""}, {"HCCL_RDMA_SL", "EmptyString"}});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const auto has = [&](const std::string& text) {
+  const auto expect = [&](const std::string& text) {
     EXPECT_NE(outcome.out.find(text), std::string::npos) << text << " is not in\n" << outcome.out;
   };
-  has("HCCL_BUFFSIZE                            7\n"
+  expect(
+      "HCCL_BUFFSIZE                            7\n"
       "                                         environment, acts: ");
-  has("HCCL_ALGO                                unset\n"
+  expect(
+      "HCCL_ALGO                                unset\n"
       "                                         default, acts: ");
-  has("HCCL_RDMA_SL                             4\n"
+  expect(
+      "HCCL_RDMA_SL                             4\n"
       "                                         default, checked only: ");
-  has("PROFILING_MODE                           unset\n"
+  expect(
+      "PROFILING_MODE                           unset\n"
       "                                         default, not read: ");
-  has("WEFT_POLICY ");
-  has("WEFT_DEVICE_MEMORY ");
+  expect("WEFT_POLICY ");
+  expect("WEFT_DEVICE_MEMORY ");
   EXPECT_EQ(outcome.out.find("INVALID"), std::string::npos) << outcome.out;
 }
 
