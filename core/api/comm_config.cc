@@ -152,7 +152,7 @@ comm::Options default_options(const config::Policy& policy) {
   if (env.connect_timeout) options.connect_timeout = *env.connect_timeout + kVerdict;
   options.exec_timeout = env.exec_timeout.value_or(settings.exec_timeout.value_or(kExecTimeout));
   options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
-  options.deterministic = process_deterministic() != 0;
+  options.deterministic = env.deterministic.value_or(process_deterministic()) != 0;
   options.algo = env.algo;
   options.check_memory = env.check_memory;
   options.detection = env.network.detection;

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "api/export.hpp"
@@ -19,27 +21,30 @@ namespace {
 
 std::atomic<uint32_t> deterministic_of_process{0};
 
-/// The variable alone: these functions make no communicator, so they read no other.
-std::optional<uint32_t> deterministic_of_environment() {
-  for (const config::Variable& each : config::variables()) {
-    if (std::string_view(each.name) != "HCCL_DETERMINISTIC") continue;
-    config::Environment read;
-    const std::string problem = config::read_variable(each, read);
-    if (!problem.empty()) throw Error(HCCL_E_PARA, problem);
-    return read.deterministic;
-  }
-  return std::nullopt;
+const config::Variable& variable() {
+  return *std::ranges::find(config::variables(), std::string_view("HCCL_DETERMINISTIC"),
+                            &config::Variable::name);
 }
 
-bool is_in_environment(std::string_view name) {
-  for (const config::Variable& each : config::variables()) {
-    if (name == each.name) return config::value_of(each).has_value();
+bool is_in_environment() {
+  if (const config::Environment* kept = config::kept_environment()) {
+    return kept->deterministic.has_value();
   }
-  return false;
+  return config::value_of(variable()).has_value();
+}
+
+/// Before the first communicator the variable is read alone: the others are no business of these
+/// functions.
+std::optional<uint32_t> deterministic_of_environment() {
+  if (const config::Environment* kept = config::kept_environment()) return kept->deterministic;
+  config::Environment read;
+  const std::string problem = config::read_variable(variable(), read);
+  if (!problem.empty()) throw Error(HCCL_E_PARA, problem);
+  return read.deterministic;
 }
 
 void set_deterministic(int32_t value) {
-  if (is_in_environment("HCCL_DETERMINISTIC")) {
+  if (is_in_environment()) {
     log::warn("HcclSetConfig: ignored, since the environment variable HCCL_DETERMINISTIC is set");
     return;
   }
@@ -54,9 +59,7 @@ void set_deterministic(int32_t value) {
 
 }  // namespace
 
-uint32_t process_deterministic() {
-  return deterministic_of_environment().value_or(deterministic_of_process.load());
-}
+uint32_t process_deterministic() noexcept { return deterministic_of_process.load(); }
 
 }  // namespace weft::api
 
@@ -73,7 +76,8 @@ WEFT_API HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue* configValu
   return weft::guard("HcclGetConfig", [&] {
     weft::api::require_all({{"configValue", configValue}});
     if (config == HCCL_DETERMINISTIC) {
-      configValue->value = static_cast<int32_t>(weft::api::process_deterministic());
+      configValue->value = static_cast<int32_t>(
+          weft::api::deterministic_of_environment().value_or(weft::api::process_deterministic()));
     }
     return HCCL_SUCCESS;
   });

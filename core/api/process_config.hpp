@@ -6,8 +6,7 @@
 
 namespace weft::api {
 
-/// 0, 1 or 2: HCCL_DETERMINISTIC of the environment, else what HcclSetConfig gave, else 0. Throws
-/// Error (HCCL_E_PARA) if the variable is wrong.
-[[nodiscard]] uint32_t process_deterministic();
+/// Of HCCL_DETERMINISTIC: 0, 1 or 2; 0 at first. The environment is stronger.
+[[nodiscard]] uint32_t process_deterministic() noexcept;
 
 }  // namespace weft::api

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,8 @@
 
 namespace weft::config {
 namespace {
+
+std::atomic<const Environment*> kept{nullptr};  // leaked on purpose: streams may outlive statics
 
 template <typename Action>
 std::string problem_of(const Variable& variable, const Action& action) {
@@ -79,18 +82,19 @@ Environment read_environment() {
 
 const Environment& environment() {
   static std::mutex mutex;
-  static const Environment* known = nullptr;  // leaked on purpose: streams may outlive statics
   const std::lock_guard lock(mutex);
-  if (known != nullptr) return *known;
+  if (const Environment* known = kept_environment()) return *known;
   auto made = std::make_unique<Environment>(read_environment());
   for (const std::string& warning : made->warnings) log::warn(warning);
   for (const Misspelt& each : misspelt_variables()) {
     log::warn(fmt::format("environment variable {} is unknown and ignored; did you mean {}?",
                           each.name, each.near));
   }
-  known = made.release();
-  return *known;
+  kept.store(made.get(), std::memory_order_release);
+  return *made.release();
 }
+
+const Environment* kept_environment() noexcept { return kept.load(std::memory_order_acquire); }
 
 std::vector<Misspelt> misspelt_variables() {
   std::vector<Misspelt> found;

@@ -44,6 +44,9 @@ struct Environment {
 /// warnings, and names that look misspelt. Throws as above. Any thread.
 [[nodiscard]] const Environment& environment();
 
+/// That environment; null before the first such call.
+[[nodiscard]] const Environment* kept_environment() noexcept;
+
 /// A variable that is set and unknown, and the known one that may be meant.
 struct Misspelt {
   std::string name;
