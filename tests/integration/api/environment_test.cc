@@ -243,6 +243,10 @@ TEST(SetConfig, ActsOnCommunicatorsThatAreThereAndOnLaterOnes) {
     ok(aclrtResetDevice(other));
     ok(aclrtSetDevice(rank.device()));
     uses(comm, "ring.all_reduce");
+    // The environment was read with the first communicator.
+    setenv("HCCL_DETERMINISTIC", "false", 1);
+    ok(set_deterministic(1));
+    check(deterministic() == 1, "a variable that was set later counts");
     for (HcclComm each : {comm, later, configured}) ok(HcclCommDestroy(each));
   };
   run_ranks(2, Layout::kProcesses, body, with(policy.environment()));
