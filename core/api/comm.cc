@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/comm_config.hpp"
+#include "api/device.hpp"
 #include "api/export.hpp"
 #include "api/guard.hpp"
 #include "api/handles.hpp"
@@ -29,23 +30,6 @@ namespace {
 
 using comm::Communicator;
 using comm::Library;
-
-/// Device of the calling thread. Throws Error if none is set.
-int32_t current_device(const config::Policy& policy) {
-  const comm::OpenTransport transport = Library::instance().transport(policy.settings().transport);
-  int32_t device = -1;
-  const int32_t code = transport.table->get_device(transport.context, &device);
-  if (code != HCCL_SUCCESS) {
-    throw Error(static_cast<HcclResult>(code),
-                fmt::format("no current device ({}); call aclrtSetDevice on this thread first",
-                            plugin::take_failure()));
-  }
-  return device;
-}
-
-void require(bool condition, HcclResult code, const char* what) {
-  if (!condition) throw Error(code, what);
-}
 
 HcclComm create(uint32_t ranks, const HcclRootInfo* root, uint32_t rank,
                 std::shared_ptr<const config::Policy> policy, comm::Options options,
@@ -90,24 +74,6 @@ void init(const Arguments& given, int32_t device) {
   if (with_config) apply_config(config, options);
   *comm = create(ranks, root, rank, policy, std::move(options), device);
 }
-
-/// A device that is current on this thread for a while.
-class CurrentDevice {
- public:
-  /// Throws Error if the device cannot be set.
-  CurrentDevice(const config::Policy& policy, int32_t device)
-      : transport_(Library::instance().transport(policy.settings().transport)), device_(device) {
-    const int32_t code = transport_.table->set_device(transport_.context, device_);
-    if (code != HCCL_SUCCESS) throw Error(static_cast<HcclResult>(code), plugin::take_failure());
-  }
-  ~CurrentDevice() { transport_.table->reset_device(transport_.context, device_); }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  const comm::OpenTransport transport_;
-  const int32_t device_;
-};
 
 /// Joins now; in a group at its end, on a thread with the device that is current now.
 HcclResult join_root(const char* function, const Arguments& given) {

@@ -23,8 +23,9 @@ struct Book {
   std::deque<uint32_t>
       free;  // used before; the oldest is taken first, so that a stale handle stays stale for long
   std::map<std::pair<int32_t, std::string>, std::map<uint32_t, std::string>>
-      names;                         // by device and name: the origin by rank
-  std::map<uint32_t, NameUse> uses;  // by slot
+      names;  // by device and name: the origin by rank
+  std::map<int32_t, std::map<uint32_t, std::string>> tables;  // by device: the rank table by rank
+  std::map<uint32_t, NameUse> uses;                           // by slot
 };
 
 Book& book() {
@@ -34,6 +35,7 @@ Book& book() {
 
 /// With the book locked.
 void forget(const NameUse& use) noexcept {
+  if (use.from_table) book().tables[use.device].erase(use.rank);
   const auto found = book().names.find({use.device, use.name});
   if (found == book().names.end()) return;
   found->second.erase(use.rank);
@@ -56,6 +58,14 @@ std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
 
 void reserve_name(const NameUse& use) {
   const std::lock_guard lock(book().mutex);
+  auto& tables = book().tables[use.device];
+  if (use.from_table && !tables.empty() &&
+      (tables.begin()->second != use.origin || tables.contains(use.rank))) {
+    throw Error(HCCL_E_UNAVAIL,
+                fmt::format("device {} has rank {} of a communicator from {} already: multiple "
+                            "initialization; destroy that communicator first",
+                            use.device, tables.begin()->first, tables.begin()->second));
+  }
   auto& ranks = book().names[{use.device, use.name}];
   const bool other = !ranks.empty() && ranks.begin()->second != use.origin;
   if (other || !ranks.emplace(use.rank, use.origin).second) {
@@ -67,6 +77,7 @@ void reserve_name(const NameUse& use) {
                     other ? "a communicator" : fmt::format("rank {} of the communicator", use.rank),
                     use.name));
   }
+  if (use.from_table) tables.emplace(use.rank, use.origin);
 }
 
 void release_name(const NameUse& use) noexcept {

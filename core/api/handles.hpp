@@ -39,12 +39,14 @@ inline Slot* slot_of(HcclComm handle) noexcept {
 struct NameUse {
   int32_t device = -1;
   std::string name;
-  std::string origin;  // identifier of the root info
+  std::string origin;  // identifier of the root info, or the rank table
   uint32_t rank = 0;
+  bool from_table = false;
 };
 
-/// Keeps a name on a device for a communicator in the making. Throws Error (HCCL_E_PARA) if a
-/// communicator of another origin, or the same rank, has it.
+/// Keeps a name on a device for a communicator in the making. Throws Error if a communicator of
+/// another origin, or the same rank, has it (HCCL_E_PARA), or if one is from a rank table, whatever
+/// its name, and this is to be from one too (HCCL_E_UNAVAIL).
 void reserve_name(const NameUse& use);
 void release_name(const NameUse& use) noexcept;
 

@@ -21,8 +21,6 @@ HcclResult not_yet(const char* function) noexcept {
   extern "C" WEFT_API HcclResult name(__VA_ARGS__) { return weft::api::not_yet(#name); }
 
 // hccl_comm.h
-WEFT_NOT_YET(HcclCommInitClusterInfo, const char*, uint32_t, HcclComm*)
-WEFT_NOT_YET(HcclCommInitClusterInfoConfig, const char*, uint32_t, HcclCommConfig*, HcclComm*)
 WEFT_NOT_YET(HcclCreateSubCommConfig, HcclComm*, uint32_t, uint32_t*, uint64_t, uint32_t,
              HcclCommConfig*, HcclComm*)
 WEFT_NOT_YET(HcclCommGetHandleWithName, const char*, HcclComm*)

@@ -32,6 +32,9 @@ struct Pointer {
 
 // All of them throw Error with the code of the API and a text that names the argument.
 
+inline void require(bool condition, HcclResult code, const char* what) {
+  if (!condition) throw Error(code, what);
+}
 /// HCCL_E_PTR for the first null pointer.
 inline void require_all(std::initializer_list<Pointer> pointers) {
   for (const Pointer& p : pointers) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,30 +27,40 @@ struct Blob {
   uint64_t board;
   uint64_t shared;  // of the tasks engine
   uint64_t length;  // of the first description
+  uint64_t magic;   // rank 0's is that of all boards
   cpu_set_t cores;  // that its thread may run on
 };
 
-/// One of the descriptions. Throws Error.
-std::span<const std::byte> description(const control::Peer& peer, bool second) {
+/// Throws Error.
+Blob blob_of(const control::Peer& peer) {
   Blob blob{};
   if (peer.blob.size() >= sizeof blob) std::memcpy(&blob, peer.blob.data(), sizeof blob);
   if (peer.blob.size() < sizeof blob || blob.length > peer.blob.size() - sizeof blob) {
     throw Error(HCCL_E_INTERNAL, "a rank described itself with too few bytes");
   }
-  const auto all = std::as_bytes(std::span(peer.blob)).subspan(sizeof blob);
-  return second ? all.subspan(blob.length) : all.first(blob.length);
+  return blob;
 }
 
-Blob blob_of(const control::Peer& peer) {
-  Blob blob{};
-  std::memcpy(&blob, peer.blob.data(), sizeof blob);
-  return blob;
+/// One of the descriptions. Throws Error.
+std::span<const std::byte> description(const control::Peer& peer, bool second) {
+  const Blob blob = blob_of(peer);
+  const auto all = std::as_bytes(std::span(peer.blob)).subspan(sizeof blob);
+  return second ? all.subspan(blob.length) : all.first(blob.length);
 }
 
 std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+/// Different for every communicator that there ever was on this host.
+uint64_t new_magic() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+    throw Error(HCCL_E_SYSCALL, "the system gives no random numbers");
+  }
+  return exec::Board::kMagic ^ number;
 }
 
 /// Of this thread; none if nobody knows.
@@ -95,7 +106,6 @@ std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uin
                                                    Options options) {
   std::unique_ptr<Communicator> made(
       new Communicator(ranks, rank, std::move(policy), std::move(options)));
-  made->magic_ = exec::Board::kMagic ^ std::hash<std::string>()(control::root_identifier(root));
   made->open_endpoint();
   made->join(root);
   made->connect();
@@ -146,11 +156,10 @@ void Communicator::allocate_board() {
   }
   std::memset(memory, 0, layout.scratch_offset[0]);  // device memory may hold what was there before
   board_ = static_cast<exec::Board*>(memory);
-  board_->identity.magic.store(magic_, std::memory_order_release);
 }
 
 std::vector<std::byte> Communicator::describe_endpoints() const {
-  Blob blob{reinterpret_cast<uint64_t>(board_), 0, 0, usable_cores()};
+  Blob blob{reinterpret_cast<uint64_t>(board_), 0, 0, new_magic(), usable_cores()};
   if (tasks_engine_ != nullptr) blob.shared = tasks_engine_->shared();
   std::vector<std::byte> bytes(sizeof blob);
   const auto add = [&](void* endpoint) {
@@ -189,6 +198,8 @@ void Communicator::join(const HcclRootInfo& root) {
   hello.blob = describe_endpoints();
   session_ =
       control::Session::join(root, std::move(hello), options_.connect_timeout, options_.detection);
+  magic_ = blob_of(session_->peers()[0]).magic;
+  if (board_ != nullptr) board_->identity.magic.store(magic_, std::memory_order_release);
 }
 
 /// Of one of the endpoints of all ranks.

@@ -176,6 +176,7 @@ class Communicator final : private control::Listener {
   /// Throws Error; then the task is free again.
   [[nodiscard]] config::Choice choose(const CallKey& key) const;
   schedule::Exposure exposure(exec::ExecPlan& plan);
+  void forget(exec::Task& task) noexcept;
   bool is_independent(const exec::Task& task) const;
   void submit(exec::Task& task, void* stream);
   /// Throws Error if this communicator can do no more calls.

@@ -230,10 +230,21 @@ LastCall Communicator::prepare(const Call& call, exec::ExecPlan& plan, exec::Tas
   return placed;
 }
 
+/// What it was prepared for is no longer in it, nor what last_call() would tell of it.
+void Communicator::forget(exec::Task& task) noexcept {
+  if (repeated_ == &task) {
+    last_ = last_call();
+    repeated_ = nullptr;
+  }
+  task.prepared = {};
+}
+
 /// Whether it may begin while those before it are on their way: it is brief and touches nothing of
-/// theirs.
+/// theirs. What a program can see of peers must not tell it: so no barrier, and no windows or
+/// ranges, by which it could look at what a peer's earlier call has left.
 bool Communicator::is_independent(const exec::Task& task) const {
   if ((task.base.flags & WEFT_TASK_BRIEF) == 0 || !task.own_heap) return false;
+  if (task.key.op == WEFT_OP_BARRIER || setup_.map->own_version() != 0) return false;
   const uint64_t done = executor_->done();
   if (next_call_ - done > exec::kMostDepth) return false;
   for (uint64_t i = next_task_; i-- > 0;) {
@@ -255,6 +266,7 @@ void Communicator::submit(exec::Task& task, void* stream) {
   task.used_until.store(task.last_call, std::memory_order_release);
   task.at_launch.store(true, std::memory_order_relaxed);
   task.begun = false;
+  task.early = false;
   task.piece = 0;
   task.step = 0;
   task.wait = {};
@@ -267,7 +279,7 @@ void Communicator::submit(exec::Task& task, void* stream) {
     plan.last_call = last_call_before;
     task.last_call = 0;
     task.used_until.store(0, std::memory_order_relaxed);
-    task.prepared = {};
+    forget(task);
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }
@@ -289,7 +301,7 @@ void Communicator::issue(const Call& call, void* stream) {
     repeated_ = &task;
     return;
   }
-  task.prepared = {};  // from here on it is about another call, even if that comes to nothing
+  forget(task);  // from here on it is about another call, even if that comes to nothing
   if (options_.entry_log) log_entry(call, stream);
   const LastCall placed = prepare(call, *plan, task);
   submit(task, stream);

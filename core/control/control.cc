@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,6 +18,10 @@
 
 namespace weft::control {
 namespace {
+
+// A connection that happens to have the port as its own end is soon over.
+constexpr std::chrono::milliseconds kPortPatience{1000};
+constexpr std::chrono::milliseconds kPause{20};
 
 Token random_token() {
   Token token;
@@ -76,9 +81,53 @@ void open_root(HcclRootInfo* info, std::int32_t device, const Network& network) 
                       random_token(),
                       endpoint.ip + "_" + std::to_string(endpoint.port) + "_" +
                           std::to_string(device) + "_" + std::to_string(stamp)};
-  const RootServer::Rules rules{network.white_list, !network.ports.empty()};
+  const RootServer::Rules rules{network.white_list, !network.ports.empty(), false};
   Loop::instance().run([&] { RootServer::open(std::move(listener), root.token, rules); });
   write_root_info(root, info);
+}
+
+void write_known_root(const KnownRoot& root, HcclRootInfo* info) {
+  const Endpoint endpoint = parse_endpoint(root.ip, root.port, "the place of rank 0");
+  if (is_unspecified(endpoint) || root.port == 0)
+    throw Error(HCCL_E_PARA, "the place of rank 0: nobody can connect to " + show(endpoint));
+  write_root_info(
+      {root.ip, root.port, "", 0, root.table, root.ip + "_" + std::to_string(root.port)}, info);
+}
+
+void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeout,
+                      const Network& network) {
+  check_white_list(network.white_list);
+  const RootInfo root = read_root_info(info);
+  Endpoint endpoint = parse_endpoint(root.ip, root.port, "the place of rank 0");
+  const auto began = Member::Clock::now();
+  const auto deadline = Member::deadline_after(timeout);
+  for (;;) {
+    bool telling = false;
+    bool open = false;
+    Loop::instance().run([&] {
+      const RootServer* server = RootServer::find(root.token);
+      telling = server != nullptr && server->has_failed();
+      open =
+          server != nullptr && server->is_joining();  // of a try that did not get so far as to join
+      if (open) return;
+      Socket listener = listen_if_free(endpoint, network.detection);
+      open = static_cast<bool>(listener);
+      if (open)
+        RootServer::open(std::move(listener), root.token, {network.white_list, false, true});
+    });
+    if (open) return;
+    const auto now = Member::Clock::now();
+    if (now >= deadline)
+      throw Error(HCCL_E_TIMEOUT,
+                  "the last try to make this communicator failed, and not all "
+                  "ranks have come to hear why");
+    if (!telling && now >= began + kPortPatience)
+      throw Error(HCCL_E_NETWORK,
+                  "cannot listen for ranks at " + show(endpoint) +
+                      ": the port is in use; give rank 0 another host_port in the rank table, or "
+                      "all ranks another HCCL_IF_BASE_PORT");
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 std::string root_identifier(const HcclRootInfo& info) { return read_root_info(info).identifier; }
@@ -90,7 +139,15 @@ std::unique_ptr<Session> Session::join(const HcclRootInfo& info, Hello hello,
   const RootInfo root = read_root_info(info);
   check(hello);
   hello.process = process_identity();
-  Socket socket = connect_to(parse_endpoint(root.ip, root.port, "root info"), deadline, detection);
+  const Endpoint endpoint = parse_endpoint(root.ip, root.port, "root info");
+  Socket socket = root.known() ? connect_when_open(endpoint, deadline, detection)
+                               : connect_to(endpoint, deadline, detection);
+  if (!socket)
+    throw Error(HCCL_E_TIMEOUT,
+                "rank 0 did not come: nobody listened at " + show(endpoint) + " for " +
+                    std::to_string(timeout.count()) +
+                    " ms; see why rank 0 did not start, or whether all ranks of the rank table "
+                    "have met already, without this process");
   const auto member = std::make_shared<Member>(root, hello.rank);
   auto session = std::make_unique<Session>(member);  // cleans up if joining fails
   member->join(std::move(socket), std::move(hello), deadline);

@@ -17,6 +17,7 @@
 //    time-out.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -74,6 +75,24 @@ inline constexpr std::size_t kMaxPost = std::size_t{1} << 20;
 /// is given back as soon as all ranks have joined. Throws Error as listen_as() does.
 void open_root(HcclRootInfo* info, std::int32_t device, const Network& network = {});
 
+/// A meeting point that all ranks know beforehand, because a rank table says it.
+struct KnownRoot {
+  std::string ip;  // of rank 0
+  std::uint16_t port = 0;
+  std::array<std::byte, 16> table{};  // its digest: ranks of different tables never meet
+};
+
+/// The root info of it, the same bytes on every rank. Throws Error HCCL_E_PARA for a bad address.
+void write_known_root(const KnownRoot& root, HcclRootInfo* info);
+
+/// For rank 0, before it joins: listens there until all have joined. The others may come before or
+/// after. One communicator after another can be made so. Blocks for up to `timeout` while this
+/// process still tells ranks why the last try failed. Of `network` the white list and the detection
+/// count. Throws Error: HCCL_E_NETWORK (cannot listen there), HCCL_E_PARA (the white list would let
+/// in nobody), HCCL_E_TIMEOUT.
+void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeout,
+                      const Network& network = {});
+
 /// The default communicator name, "{ip}_{port}_{device}_{microseconds since 1970}", the same on
 /// every rank. Throws Error HCCL_E_PARA if the bytes are not a root info.
 std::string root_identifier(const HcclRootInfo& info);
@@ -107,6 +126,8 @@ class Session {
   ///   HCCL_E_REMOTE       a rank or the root ended before all ranks had joined
   ///   HCCL_E_TCP_CONNECT  nobody listens at the root's address, or its white list lacks a host
   ///   HCCL_E_UNAVAIL      the root info has already made its communicator
+  /// At a known root: HCCL_E_TIMEOUT if nobody listens there in time, HCCL_E_PARA if who listens
+  /// there has another rank table.
   static std::unique_ptr<Session> join(const HcclRootInfo& info, Hello hello,
                                        std::chrono::milliseconds timeout,
                                        const FaultDetection& detection = {});

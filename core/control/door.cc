@@ -48,10 +48,25 @@ void Door::on_frame(Link& link, FrameKind kind, BytesView body) {
   if (known) {
     on_guest_(guest);
   } else {
-    guest->close();
+    if (kind == FrameKind::kAuth && body.size() == token_.size() && may_refuse()) {
+      guest->send(refusal_);
+      guest->finish();
+    } else {
+      guest->close();
+    }
     log::info("dropped a control connection: it does not know the token");
   }
   tidy();
+}
+
+// Who is told something may stay for five seconds to read it: there cannot be many of those either.
+bool Door::may_refuse() {
+  if (refusal_ == nullptr) return false;
+  const Clock::time_point now = Clock::now();
+  while (!refused_.empty() && refused_.front() + kPatience < now) refused_.pop_front();
+  if (refused_.size() >= kMaxStrangers) return false;
+  refused_.push_back(now);
+  return true;
 }
 
 void Door::on_end(Link& link, const std::string& why) {

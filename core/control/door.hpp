@@ -5,10 +5,12 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "control/loop.hpp"
 #include "control/wire.hpp"
@@ -25,6 +27,10 @@ class Door final : private Link::User {
   Door(Socket listener, const Token& token, std::function<void(std::shared_ptr<Link>)> on_guest,
        std::chrono::milliseconds patience = kPatience);
 
+  /// What a stranger with a wrong token is told from now on; nothing before.
+  void set_refusal(Frame refusal) { refusal_ = std::move(refusal); }
+
+  /// May be called again.
   void close();
 
  private:
@@ -37,12 +43,15 @@ class Door final : private Link::User {
   void on_end(Link& link, const std::string& why) override;
   void meet(Socket socket);
   std::shared_ptr<Link> dismiss(const Link& link);
+  bool may_refuse();
   void tidy();
 
   Token token_;
   std::chrono::milliseconds patience_;
   std::function<void(std::shared_ptr<Link>)> on_guest_;
   std::list<Stranger> strangers_;  // oldest first
+  Frame refusal_;
+  std::deque<std::chrono::steady_clock::time_point> refused_;  // lately, oldest first
   std::shared_ptr<Acceptor> acceptor_;
   std::unique_ptr<Timer> tidy_timer_;
 };

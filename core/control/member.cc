@@ -40,6 +40,8 @@ std::string Member::describe(std::uint32_t rank) const {
 }
 
 std::string Member::root_process() const {
+  if (root_.known())
+    return "the process of rank 0 (at " + root_.ip + " port " + std::to_string(root_.port) + ")";
   return "the root process (process " + std::to_string(root_.pid) + " on host " + root_.host + ")";
 }
 
@@ -54,11 +56,13 @@ void Member::join(Socket socket, Hello hello, Clock::time_point deadline) {
 }
 
 void Member::start(Socket socket, Hello hello, Clock::time_point deadline) {
+  RootServer* server = RootServer::find(root_.token);
+  if (server != nullptr && server->is_joining()) server_ = server->weak_from_this();
   link_ = Loop::instance().make_link(std::move(socket));
   link_->start(this, kServerFrameLimit);
   link_->send(encode_auth(root_.token));
-  link_->send(encode(HelloMessage{std::move(hello), milliseconds_until(deadline),
-                                  RootServer::find(root_.token) != nullptr}));
+  link_->send(
+      encode(HelloMessage{std::move(hello), milliseconds_until(deadline), !server_.expired()}));
 }
 
 void Member::on_frame(Link& link, FrameKind kind, BytesView body) {
@@ -150,6 +154,10 @@ bool Member::take_gather_failure(BytesView body) {
 // The root is gone. See the rules of watching in control.hpp.
 void Member::on_end(Link&, const std::string& why) {
   std::string cause = root_process() + " ended: " + why;
+  if (peers().empty() && root_.known()) {
+    return end({HCCL_E_REMOTE, cause + "; see whether rank 0 still runs, and whether it is another "
+                                       "program that listens there"});
+  }
   if (peers().empty()) {
     return end({HCCL_E_REMOTE, cause + "; if it still runs, the communicator of this root info may "
                                        "be over: get a new root info with HcclGetRootInfo"});
@@ -188,7 +196,7 @@ void Member::flush() {
     frames.swap(outbox_);
   }
   if (link_ == nullptr || frames.empty()) return;
-  RootServer* server = RootServer::find(root_.token);
+  const std::shared_ptr<RootServer> server = server_.lock();
   for (const Frame& frame : frames) {
     if (server != nullptr) {
       server->take(rank_, frame);
@@ -306,7 +314,7 @@ void Member::say_goodbye() {
   if (link_ == nullptr) return;
   // A rank that was refused is not a member, and its number may be another's.
   const bool member = !peers().empty();
-  RootServer* server = member ? RootServer::find(root_.token) : nullptr;
+  const std::shared_ptr<RootServer> server = member ? server_.lock() : nullptr;
   if (server != nullptr) {
     server->leave(rank_);
   } else if (member) {

@@ -18,6 +18,8 @@
 
 namespace weft::control {
 
+class RootServer;
+
 /// The program's threads wait here for what the control thread brings in.
 class Member final : public std::enable_shared_from_this<Member>, private Link::User {
  public:
@@ -77,6 +79,7 @@ class Member final : public std::enable_shared_from_this<Member>, private Link::
 
   // Control thread only.
   std::shared_ptr<Link> link_;
+  std::weak_ptr<RootServer> server_;  // if this process has it
   Listener* listener_ = nullptr;
   std::vector<Event> earlier_events_;  // until there is a listener
 

@@ -120,14 +120,18 @@ std::string choose_address(const std::vector<HostAddress>& all, const Network& w
                   (known.empty() ? "none" : known));
 }
 
-Socket listen_as(const Network& wanted, Endpoint& endpoint) {
-  if (wanted.white_list.enforced && wanted.white_list.addresses.empty())
+void check_white_list(const WhiteList& list) {
+  if (list.enforced && list.addresses.empty())
     throw Error(HCCL_E_PARA,
                 "HCCL_WHITELIST_DISABLE=0 lets in the hosts of the white list only, and it is "
                 "empty: no rank could join; list addresses under \"host_ip\" in the file that "
                 "HCCL_WHITELIST_FILE names" +
-                    (wanted.white_list.source.empty() ? "" : ", " + wanted.white_list.source) +
+                    (list.source.empty() ? "" : ", " + list.source) +
                     ", or unset HCCL_WHITELIST_DISABLE");
+}
+
+Socket listen_as(const Network& wanted, Endpoint& endpoint) {
+  check_white_list(wanted.white_list);
   endpoint = wanted.ip.empty()
                  ? parse_endpoint(choose_address(host_addresses(), wanted), 0, "network interface")
                  : parse_own_address(wanted.ip);

@@ -61,6 +61,9 @@ std::vector<HostAddress> host_addresses();
 /// then by name. Throws Error: HCCL_E_NOT_FOUND (the interfaces or the family match nothing).
 std::string choose_address(const std::vector<HostAddress>& all, const Network& wanted);
 
+/// Throws Error HCCL_E_PARA if it would let in nobody.
+void check_white_list(const WhiteList& list);
+
 /// Listens as `wanted` says and sets `endpoint`. Ports are tried in their order, also when another
 /// process takes one at the same moment. Throws Error: HCCL_E_PARA (the address cannot be used, the
 /// white list would let in nobody), HCCL_E_NOT_FOUND (no such address), HCCL_E_UNAVAIL (all ports

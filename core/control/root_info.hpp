@@ -14,9 +14,11 @@ struct RootInfo {
   std::string ip;
   std::uint16_t port = 0;
   std::string host;      // of the serving process
-  std::int32_t pid = 0;  // of the serving process
-  Token token{};
+  std::int32_t pid = 0;  // of the serving process; 0: a known root, nobody knows who will serve it
+  Token token{};         // of a known root: the digest of the rank table
   std::string identifier;
+
+  bool known() const noexcept { return pid == 0; }
 };
 
 void write_root_info(const RootInfo& from, HcclRootInfo* to);

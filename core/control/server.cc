@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/server.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 #include "base/log.hpp"
@@ -20,7 +23,7 @@ constexpr milliseconds kLinger{20'000};
 // outlives statics.
 struct Registry {
   const Loop* loop = nullptr;
-  std::map<Token, std::shared_ptr<RootServer>> servers;
+  std::multimap<Token, std::shared_ptr<RootServer>> servers;
   Registry* before_fork = nullptr;  // of the parent; its servers do not exist in this process
 };
 
@@ -43,8 +46,8 @@ void RootServer::open(Socket listener, const Token& token, const Rules& rules) {
 }
 
 RootServer* RootServer::find(const Token& token) {
-  const auto found = registry().servers.find(token);
-  return found == registry().servers.end() ? nullptr : found->second.get();
+  const auto [first, last] = registry().servers.equal_range(token);
+  return first == last ? nullptr : std::prev(last)->second.get();
 }
 
 RootServer::RootServer(Socket listener, const Token& token, Rules rules)
@@ -52,7 +55,14 @@ RootServer::RootServer(Socket listener, const Token& token, Rules rules)
       rules_(std::move(rules)),
       door_(std::move(listener), token,
             [this](std::shared_ptr<Link> link) { welcome_guest(std::move(link)); }),
-      timer_(Loop::instance().make_timer()) {}
+      timer_(Loop::instance().make_timer()) {
+  if (!rules_.known) return;
+  door_.set_refusal(encode(Failure{
+      HCCL_E_PARA, "process " + std::to_string(::getpid()) +
+                       " listens there for the ranks of another rank table; give all ranks of a "
+                       "job the same table, and two jobs on one host different places of rank 0 "
+                       "(host_port)"}));
+}
 
 void RootServer::take(std::uint32_t rank, const Frame& frame) {
   if (phase_ == Phase::kRunning && members_.contains(rank))
@@ -146,7 +156,7 @@ void RootServer::start() {
   timer_->cancel();
   if (std::optional<Failure> failure = roll_.differences()) return fail(std::move(*failure));
   phase_ = Phase::kRunning;
-  if (rules_.door_shuts) door_.close();
+  if (rules_.door_shuts || rules_.known) door_.close();
   exchange_.begin(roll_.ranks());
   broadcast(encode(roll_.take_welcome()));
 }
@@ -255,8 +265,12 @@ void RootServer::close() {
   for (const auto& guest : guests_) guest->close();
   guests_.clear();
   // This runs inside calls of the server's own parts, so it is destroyed after them.
-  auto self = registry().servers.extract(token_);
-  if (!self.empty()) Loop::instance().post([kept = self.mapped()] {});
+  const auto [first, last] = registry().servers.equal_range(token_);
+  const auto self =
+      std::find_if(first, last, [this](const auto& each) { return each.second.get() == this; });
+  if (self == last) return;
+  Loop::instance().post([kept = self->second] {});
+  registry().servers.erase(self);
 }
 
 }  // namespace weft::control

@@ -23,19 +23,26 @@ namespace weft::control {
 
 /// Lives on the control thread of the process that opened the root info; used there only. It ends
 /// itself when all its ranks are gone, or, when the communicator did not come about, when all ranks
-/// were told why.
-class RootServer final : private Link::User {
+/// were told why. That of a known root lets nobody in once all have joined: who comes then is early
+/// for the next communicator that meets there.
+class RootServer final : public std::enable_shared_from_this<RootServer>, private Link::User {
  public:
   struct Rules {
     WhiteList white_list;
     bool door_shuts = false;  // when all ranks have joined: others need the port
+    bool known = false;       // meets at a place that all know; its door shuts too
   };
 
   static void open(Socket listener, const Token& token, const Rules& rules);
-  /// The server of a root info if this process has it.
+  /// The server of a root info if this process has it; of a known root the latest.
   static RootServer* find(const Token& token);
 
   RootServer(Socket listener, const Token& token, Rules rules);
+
+  /// Ranks can still join.
+  bool is_joining() const noexcept { return phase_ == Phase::kJoining; }
+  /// Ranks that come are told why there is no communicator.
+  bool has_failed() const noexcept { return phase_ == Phase::kFailed; }
 
   /// Frames and the goodbye of a rank of this process. Not by its connection: the process may end
   /// before that is read, and then they must be with the others.
@@ -65,7 +72,7 @@ class RootServer final : private Link::User {
   void broadcast(const Frame& frame);
   void close();
 
-  Token token_;
+  const Token token_;
   const Rules rules_;
   Door door_;
   std::unique_ptr<Timer>

@@ -51,10 +51,6 @@ ForkState& fork_state() {
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-std::string show(const Endpoint& endpoint) {
-  return endpoint.ip + " port " + std::to_string(endpoint.port);
-}
-
 void set_option(int fd, int level, int name, int value) noexcept {
   // A refused option costs speed or late news of a lost host, never correctness.
   (void)::setsockopt(fd, level, name, &value, sizeof value);
@@ -110,12 +106,26 @@ int try_connect(int fd, const Endpoint& endpoint, Clock::time_point deadline) {
   return is_connected_to_itself(fd) ? ECONNREFUSED : 0;
 }
 
-bool is_unspecified(const Endpoint& endpoint) noexcept {
-  if (endpoint.address.ss_family == AF_INET6) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&endpoint.address);
-    return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+// No socket if the connection was refused until `refused_until`.
+Socket connect_until(const Endpoint& endpoint, Clock::time_point deadline,
+                     Clock::time_point refused_until, const FaultDetection& detection) {
+  constexpr std::chrono::milliseconds kLongestPause{200};
+  for (auto pause = std::chrono::milliseconds(10);; pause = std::min(2 * pause, kLongestPause)) {
+    Socket socket = Socket::open(endpoint.address.ss_family);
+    const int error = try_connect(socket.fd(), endpoint, deadline);
+    if (error == 0) {
+      tune(socket.fd(), detection);
+      return socket;
+    }
+    if (error == ETIMEDOUT)
+      throw Error(HCCL_E_TIMEOUT, "the root at " + show(endpoint) + " cannot be reached: time-out");
+    if (error != ECONNREFUSED)
+      throw Error(HCCL_E_TCP_CONNECT,
+                  "cannot connect to the root at " + show(endpoint) + ": " + error_text(error));
+    if (Clock::now() + pause > refused_until) return {};
+    socket.close();
+    std::this_thread::sleep_for(pause);
   }
-  return reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_addr.s_addr == INADDR_ANY;
 }
 
 }  // namespace
@@ -205,6 +215,18 @@ Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::st
   return endpoint;
 }
 
+bool is_unspecified(const Endpoint& endpoint) noexcept {
+  if (endpoint.address.ss_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&endpoint.address);
+    return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+  }
+  return reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_addr.s_addr == INADDR_ANY;
+}
+
+std::string show(const Endpoint& endpoint) {
+  return endpoint.ip + " port " + std::to_string(endpoint.port);
+}
+
 Endpoint parse_own_address(const std::string& ip) {
   const std::string source = "environment variable HCCL_IF_IP";
   Endpoint endpoint = parse_endpoint(ip, 0, source);
@@ -267,30 +289,31 @@ Socket listen_at(Endpoint& endpoint, const FaultDetection& detection) {
   return socket;
 }
 
+Socket listen_if_free(Endpoint& endpoint, const FaultDetection& detection) {
+  Socket socket = try_listen(endpoint, detection);
+  if (socket || errno == EADDRINUSE) return socket;
+  throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
+                                  error_text(errno) +
+                                  "; the rank table must name an address of this host for the "
+                                  "server of rank 0, or none if all ranks are on one host");
+}
+
 Socket connect_to(const Endpoint& endpoint, Clock::time_point deadline,
                   const FaultDetection& detection) {
-  const Clock::time_point refused_until =
-      std::min(deadline, Clock::now() + std::chrono::milliseconds(1000));
-  for (auto pause = std::chrono::milliseconds(10);; pause *= 2) {
-    Socket socket = Socket::open(endpoint.address.ss_family);
-    const int error = try_connect(socket.fd(), endpoint, deadline);
-    if (error == 0) {
-      tune(socket.fd(), detection);
-      return socket;
-    }
-    if (error == ETIMEDOUT)
-      throw Error(HCCL_E_TIMEOUT, "the root at " + show(endpoint) + " cannot be reached: time-out");
-    if (error != ECONNREFUSED)
-      throw Error(HCCL_E_TCP_CONNECT,
-                  "cannot connect to the root at " + show(endpoint) + ": " + error_text(error));
-    if (Clock::now() + pause > refused_until)
-      throw Error(HCCL_E_TCP_CONNECT,
-                  "nobody listens at the root's address " + show(endpoint) +
-                      ": the root process may have ended, or the communicator of this root info "
-                      "may be over; get a new root info with HcclGetRootInfo");
-    socket.close();
-    std::this_thread::sleep_for(pause);
-  }
+  Socket socket =
+      connect_until(endpoint, deadline,
+                    std::min(deadline, Clock::now() + std::chrono::milliseconds(1000)), detection);
+  if (!socket)
+    throw Error(HCCL_E_TCP_CONNECT,
+                "nobody listens at the root's address " + show(endpoint) +
+                    ": the root process may have ended, or the communicator of this root info "
+                    "may be over; get a new root info with HcclGetRootInfo");
+  return socket;
+}
+
+Socket connect_when_open(const Endpoint& endpoint, Clock::time_point deadline,
+                         const FaultDetection& detection) {
+  return connect_until(endpoint, deadline, deadline, detection);
 }
 
 }  // namespace weft::control

@@ -61,6 +61,9 @@ Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::st
 /// The same for HCCL_IF_IP, which must be an address that others can connect to.
 Endpoint parse_own_address(const std::string& ip);
 
+/// It stands for all addresses of a host, so nobody can connect to it.
+bool is_unspecified(const Endpoint& endpoint) noexcept;
+
 void set_port(Endpoint& endpoint, std::uint16_t port) noexcept;
 
 /// An IPv4 or IPv6 address in digits, always the same text for the same address; without port and
@@ -78,10 +81,21 @@ Socket try_listen(Endpoint& endpoint, const FaultDetection& detection);
 /// Both in one.
 Socket listen_at(Endpoint& endpoint, const FaultDetection& detection = {});
 
+/// The same at a port that was chosen beforehand; no socket if somebody listens there already.
+Socket listen_if_free(Endpoint& endpoint, const FaultDetection& detection = {});
+
 /// Connects, blocking until `deadline`; a refused connection is tried again for up to a second.
 /// Throws Error HCCL_E_TCP_CONNECT, HCCL_E_TIMEOUT or HCCL_E_SYSCALL.
 Socket connect_to(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline,
                   const FaultDetection& detection = {});
+
+/// The same, but a refused connection is tried again until the deadline: somebody will listen
+/// there. No socket if nobody did.
+Socket connect_when_open(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline,
+                         const FaultDetection& detection = {});
+
+/// "127.0.0.1 port 60000"
+std::string show(const Endpoint& endpoint);
 
 /// Held around whatever a fork must not cut in two. Forking takes it.
 std::mutex& fork_mutex();

@@ -98,9 +98,9 @@ struct Board {
   static constexpr uint64_t kMagic = 0x6472616f62746677;  // "wftboard"
 
   struct alignas(64) Identity {
-    // kMagic and a hash of the communicator, since its memory may become another's board. closed()
-    // of that once the rank has left; the board then stays readable for those who have calls of it
-    // to end.
+    // kMagic and a number of the communicator, since its memory may become another's board.
+    // closed() of that once the rank has left; the board then stays readable for those who have
+    // calls of it to end.
     std::atomic<uint64_t> magic;
     // 1 once the rank has raised its fault: it takes no part in any call any more, and its buffers
     // may be its caller's again. Beside the magic, since both are looked at together.

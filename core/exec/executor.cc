@@ -49,22 +49,21 @@ void Executor::begin_early(weft_task* base) noexcept {
   // What those on their way use of the board must stay theirs.
   const uint32_t most =
       std::min(in_flight_of(self.depth_), areas_of(task.plan->areas(), self.depth_).count);
-  if (task.first_call != self.begun_ + 1 || task.first_call - self.done() > most) return;
+  if (task.first_call != self.begun_.load(std::memory_order_relaxed) + 1 ||
+      task.first_call - self.done() > most)
+    return;
   if (self.watch_.failure() != 0) return;
   for (uint32_t r = 0; r < self.setup_.ranks; ++r) {
     if (!self.watch_.takes_part(r)) return;
   }
   self.begin(task);
+  task.early = true;
   self.walk(task, false);
 }
 
 void Executor::drop(weft_task* base) noexcept {
   Task& task = *reinterpret_cast<Task*>(base);
   task.executor->dropped(task);
-}
-
-uint64_t Executor::done() const noexcept {
-  return board_->progress.done.load(std::memory_order_acquire);
 }
 
 const schedule::PlanBody& Executor::body(const Task& task) const noexcept {
@@ -80,9 +79,13 @@ int32_t Executor::progress(Task& task) noexcept {
     if (done() + 1 != task.first_call) return WEFT_TASK_AGAIN;
     if (const int32_t code = check_members(task); code != 0) return fail_task(task, code);
     begin(task);
-  } else if (selected_ != &task) {
-    if (watch_.failure() != 0) return fail_task(task, watch_.failure());
-    select(task);
+  } else {
+    if (selected_ != &task) select(task);
+    if (task.early) {
+      task.early = false;
+      if (watch_.failure() != 0) return fail_task(task, watch_.failure());
+      if (const int32_t code = check_members(task); code != 0) return fail_task(task, code);
+    }
   }
   for (;;) {
     const int32_t result = walk(task);
@@ -91,11 +94,12 @@ int32_t Executor::progress(Task& task) noexcept {
     if (task.plan->synchronises) all_begun_ = call_;
     if (task.piece + 1 == task.pieces) break;
     board_->progress.done.store(call_, std::memory_order_release);
+    done_.store(call_, std::memory_order_release);
     ++task.piece;
     begin_piece(task);
   }
   if (task.after.bytes != 0) stage(task, task.after);
-  finish(task);
+  finish(task, true);
   return WEFT_TASK_DONE;
 }
 
@@ -114,7 +118,7 @@ void Executor::select(const Task& task) noexcept {
 
 void Executor::begin_piece(Task& task) noexcept {
   select(task);
-  begun_ = call_;
+  begun_.store(call_, std::memory_order_relaxed);
   task.step = 0;
   task.some_unknown = false;
   // As numbers: a buffer that is not used may be null.
@@ -344,14 +348,16 @@ int32_t Executor::wait(Task& task, const PlanStep& step) noexcept {
 }
 
 /// After this, task and executor may be gone.
-void Executor::finish(Task& task) noexcept {
+void Executor::finish(Task& task, bool good) noexcept {
   // One that fails before its turn does not count: an earlier one may still be running, and what
   // that one uses would look free.
-  if (task.begun) {
-    board_->progress.done.store(task.last_call, std::memory_order_release);
-  } else {
+  if (!task.begun) {
     skipped_.fetch_add(1, std::memory_order_release);
+    return;
   }
+  // Peers take what is done for good, and use what this rank has left for them.
+  if (good) board_->progress.done.store(task.last_call, std::memory_order_release);
+  done_.store(task.last_call, std::memory_order_release);
 }
 
 }  // namespace weft::exec

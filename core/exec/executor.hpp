@@ -97,6 +97,7 @@ struct Task {
 
   // progress
   bool begun = false;
+  bool early = false;         // begun before its turn, which has not come so far
   bool some_unknown = false;  // some place in bases_ is null since this rank does not know it
   uint32_t history = 0;       // hash of the fingerprints of all calls up to this one
   uint32_t piece = 0;
@@ -121,8 +122,8 @@ class Executor {
   /// The same for a call that will never run: the communicator cannot go on without it.
   static void drop(weft_task* base) noexcept;
 
-  /// Number of the last call (piece) that this rank completed.
-  [[nodiscard]] uint64_t done() const noexcept;
+  /// Number of the last call (piece) that this rank completed, or that failed once it had begun.
+  [[nodiscard]] uint64_t done() const noexcept { return done_.load(std::memory_order_acquire); }
 
   /// Number of tasks that failed before their turn. They, and those up to done(), will not be
   /// touched again.
@@ -159,7 +160,7 @@ class Executor {
   bool signal(const Task& task, const schedule::PlanStep& step,
               const schedule::Operand* operands) noexcept;
   int32_t wait(Task& task, const schedule::PlanStep& step) noexcept;
-  void finish(Task& task) noexcept;
+  void finish(Task& task, bool good) noexcept;
 
   // waiting for something that may never come: faults.cc
   int32_t stalled(Task& task) noexcept;
@@ -191,12 +192,15 @@ class Executor {
   uint64_t call_ = 0;               // its piece
   std::byte** bases_ = nullptr;     // with the Scratch areas of call_: [space * ranks + rank]
   std::vector<std::byte*> base_tables_[kMostAreas];
-  uint64_t begun_ = 0;           // the newest call that this rank has begun
+  // The newest call that this rank has begun. Another thread may look at it, and then it matters
+  // only that it is not the one before the call that is asked about.
+  std::atomic<uint64_t> begun_{0};
   uint32_t history_ = 0;         // of that one
   uint64_t all_begun_ = 0;       // the newest call that all are known to have begun
   std::vector<uint64_t> seen_;   // per peer: the newest call that it is known to have begun
   std::vector<uint64_t> ended_;  // ... to have ended
   std::vector<void*> pointers_;  // room for the operands of a reduce
+  std::atomic<uint64_t> done_{0};
   std::atomic<uint64_t> skipped_{0};
 };
 

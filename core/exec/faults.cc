@@ -8,7 +8,7 @@ namespace weft::exec {
 
 int32_t Executor::fail_task(Task& task, int32_t code) noexcept {
   setup_.transport->task_error(watch_.health_text().c_str());
-  finish(task);
+  finish(task, false);
   return code;
 }
 
@@ -67,7 +67,7 @@ int32_t Executor::check_records(const Task& task) noexcept {
 
 void Executor::dropped(Task& task) noexcept {
   watch_.raise_dropped(task.first_call + task.piece, task.key);
-  finish(task);
+  finish(task, false);
 }
 
 int32_t Executor::mismatch(const Task& task, uint32_t peer) noexcept {

@@ -57,6 +57,15 @@ int32_t reset_device(void* raw, int32_t device) {
       [&] { return context.fail_acl(error, fmt::format("aclrtResetDevice({})", device)); });
 }
 
+int32_t physical_device(void* raw, int32_t device, int32_t* physical) {
+  const Context& context = *static_cast<Context*>(raw);
+  const aclError error = aclrtGetPhyDevIdByUserDevId(device, physical);
+  if (error == ACL_SUCCESS) return WEFT_OK;
+  return guarded([&] {
+    return context.fail_acl(error, fmt::format("aclrtGetPhyDevIdByUserDevId({})", device));
+  });
+}
+
 int32_t endpoint_open(void* raw, const weft_endpoint_params* params, void** endpoint) {
   return guarded([&]() -> int32_t {
     Context& context = *static_cast<Context*>(raw);
@@ -306,6 +315,7 @@ weft_transport transport_table() noexcept {
   table.get_device = get_device;
   table.set_device = set_device;
   table.reset_device = reset_device;
+  table.physical_device = physical_device;
   table.endpoint_open = endpoint_open;
   table.endpoint_close = endpoint_close;
   table.enter = enter;

@@ -48,6 +48,12 @@ static int32_t set_device(void* context, int32_t device) {
   return WEFT_OK;
 }
 
+static int32_t physical_device(void* context, int32_t device, int32_t* physical) {
+  (void)context;
+  *physical = device;
+  return WEFT_OK;
+}
+
 static int32_t endpoint_open(void* context, const weft_endpoint_params* params, void** endpoint) {
   (void)context;
   (void)params;
@@ -237,6 +243,7 @@ static const weft_transport kTable = {
     get_device,
     set_device,
     set_device,
+    physical_device,
     endpoint_open,
     endpoint_close,
     enter,

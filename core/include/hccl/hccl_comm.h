@@ -57,11 +57,18 @@ extern const char* HcclGetErrorString(HcclResult code) HCOMM_WEAK_SYMBOL;
 
 /*
  * Joins the ranks of a rank table file (JSON, path of at most 4096 bytes with the NUL) as rank
- * `rank`. Blocks until every rank has joined. One such communicator per device and process.
+ * `rank`, which must be on the current device. Blocks until the table's status is "completed", 30
+ * minutes at most, and until every rank has joined, HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT
+ * seconds. The name is "hccl_world_group". Errors, in this order:
+ *   HCCL_E_PTR       an argument is NULL
+ *   HCCL_E_INTERNAL  the file cannot be read, or is not JSON
+ *   HCCL_E_UNAVAIL   this device has such a communicator already; or, later, another device
+ *   HCCL_E_PARA      the name is in use; or, later, a value of the table, or the rank
+ *   HCCL_E_NOT_SUPPORT, HCCL_E_NOT_FOUND  the table's version; something required is missing
  */
 extern HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank,
                                           HcclComm* comm) HCOMM_WEAK_SYMBOL;
-/* The same with options. */
+/* The same with options, which must be equal on all ranks. A wrong config: HCCL_E_PARA. */
 extern HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
                                                 HcclCommConfig* config,
                                                 HcclComm* comm) HCOMM_WEAK_SYMBOL;

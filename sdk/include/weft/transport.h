@@ -158,6 +158,9 @@ typedef struct weft_transport {
   /* Makes `device` current on the calling thread / takes that back (pairs). */
   int32_t (*set_device)(void* context, int32_t device);
   int32_t (*reset_device)(void* context, int32_t device);
+  /* The number that `device` has on the host, whatever devices this process may use: what rank
+   * tables name. */
+  int32_t (*physical_device)(void* context, int32_t device, int32_t* physical);
 
   /* An endpoint is one rank of one communicator. Opened on a thread whose current device is
    * params->device. */

@@ -158,6 +158,7 @@ static void print_transport(void) {
   MEMBER(weft_transport, get_device);
   MEMBER(weft_transport, set_device);
   MEMBER(weft_transport, reset_device);
+  MEMBER(weft_transport, physical_device);
   MEMBER(weft_transport, endpoint_open);
   MEMBER(weft_transport, endpoint_close);
   MEMBER(weft_transport, enter);

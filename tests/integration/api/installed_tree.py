@@ -88,15 +88,12 @@ def check_output(text, ranks, count, what):
         fail(f"{what} of {ranks} ranks wrote\n{text}")
 
 
-def run_examples(threads, processes, folder, env, cases):
+def run_examples(threads, processes, env, cases):
     for ranks, count in cases:
         text = run([threads, ranks, count], env)
         check_output(text, ranks, count, threads.name)
-        root = folder / f"root-{ranks}-{count}"
-        text = run(["weft", "run", "-n", ranks, "--", processes, root, count], env)
+        text = run(["weft", "run", "-n", ranks, "--", processes, count], env)
         check_output(text, ranks, count, processes.name)
-        if root.exists():
-            fail(f"{processes.name} left its file behind")
 
 
 def run_memory_examples(programs, env):
@@ -137,8 +134,8 @@ def main():
         plain = [compile_example(source, folder, env, False) for source in sources]
         strict = [compile_example(source, folder, env, True) for source in sources]
         cases = [(ranks, COUNTS[index % len(COUNTS)]) for index, ranks in enumerate(RANKS)]
-        run_examples(*plain, folder, env, cases + [(4, count) for count in COUNTS] + [(2, LONG)])
-        run_examples(*strict, folder, env, [(3, 1000)])
+        run_examples(*plain, env, cases + [(4, count) for count in COUNTS] + [(2, LONG)])
+        run_examples(*strict, env, [(3, 1000)])
         memory = [arguments.examples / name for name in ("symmetric_window.cc", "zero_copy.cc")]
         run_memory_examples([compile_example(each, folder, env, True) for each in memory], env)
         run_tools(env)

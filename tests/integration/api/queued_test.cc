@@ -2,8 +2,12 @@
 // Short calls that follow one another on a stream without a wait: they overlap where they can.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "operators.hpp"
@@ -38,22 +42,25 @@ TEST_P(Queued, CallsOfEveryAlgorithmAreRight) {
     }
     const Stream stream;
     for (const Op op : kOperators) {
-      for_each_algorithm(rank, policy, op, algorithms_of(op),
-                         [&](HcclComm comm, const Algorithm& algorithm) {
-                           rank.note(algorithm.name);
-                           std::vector<Trial> trials;
-                           for (uint32_t i = 0; i < kCalls; ++i) {
-                             Case c;
-                             c.op = op;
-                             c.type = HCCL_DATA_TYPE_INT32;
-                             c.count = i % 6;
-                             c.root = i % rank.ranks();
-                             trials.emplace_back(c, rank.rank(), rank.ranks(), *send[i], *recv[i]);
-                             trials.back().run(comm, stream);
-                           }
-                           stream.synchronize();
-                           for (const Trial& trial : trials) trial.verify();
-                         });
+      for_each_algorithm(
+          rank, policy, op, algorithms_of(op), [&](HcclComm comm, const Algorithm& algorithm) {
+            rank.note(algorithm.name);
+            // The second time on the same buffers: calls that come again.
+            for (int time = 0; time < 2; ++time) {
+              std::vector<Trial> trials;
+              for (uint32_t i = 0; i < kCalls; ++i) {
+                Case c;
+                c.op = op;
+                c.type = HCCL_DATA_TYPE_INT32;
+                c.count = i % 6;
+                c.root = i % rank.ranks();
+                trials.emplace_back(c, rank.rank(), rank.ranks(), *send[i], *recv[i]);
+              }
+              for (const Trial& trial : trials) trial.run(comm, stream);
+              stream.synchronize();
+              for (const Trial& trial : trials) trial.verify();
+            }
+          });
     }
   };
   run_ranks(shape.ranks, shape.layout, body, options);
@@ -114,6 +121,80 @@ TEST_P(Queued, CallsSeeWhatTheStreamDidBefore) {
     }
     ok(HcclCommDestroy(comm));
   });
+}
+
+// What a program may see of a peer once a barrier is over: all that the peer issued before it.
+TEST(QueuedFaults, ABarrierEndsAfterTheCallsBeforeItOnEveryRank) {
+  static std::atomic<int32_t*> shown{nullptr};  // threads: rank 0 looks at the buffer of rank 1
+  shown = nullptr;
+  run_ranks(2, Layout::kThreads, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    Arena arena(Memory::kDevice, sizeof(int32_t));
+    auto* data = reinterpret_cast<int32_t*>(arena.lend(sizeof(int32_t)));
+    if (rank.rank() == 1) shown = data;
+    rank.sync();
+    for (int32_t round = 1; round <= 200; ++round) {
+      if (rank.rank() == 1) {
+        *data = -1;
+        ok(HcclBroadcast(data, 1, HCCL_DATA_TYPE_INT32, 0, comm, stream));
+        ok(HcclBarrier(comm, stream));
+        rank.event(0);
+        rank.await(1, static_cast<uint32_t>(round));
+        stream.synchronize();
+      } else {
+        rank.await(0, static_cast<uint32_t>(round));
+        *data = round;
+        ok(HcclBroadcast(data, 1, HCCL_DATA_TYPE_INT32, 0, comm, stream));
+        ok(HcclBarrier(comm, stream));
+        stream.synchronize();
+        const int32_t seen = std::atomic_ref<int32_t>(*shown.load()).load();
+        check(seen == round, "round " + std::to_string(round) + ": " + std::to_string(seen));
+        rank.event(1);
+      }
+    }
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(QueuedFaults, ALateRankTakesNothingOfCallsThatFailed) {
+  const PolicyFile policy(policy_text({{"broadcast", "mesh.broadcast"}}));
+  GroupOptions options;
+  options.environment = policy.environment();
+  options.environment["HCCL_EXEC_TIMEOUT"] = "1";
+  for (const bool queued : {false, true}) {
+    const auto body = [&](Rank& rank) {
+      HcclComm comm = rank.join();
+      const Stream stream;
+      constexpr uint64_t kCount = 700;
+      Arena arena(Memory::kDevice, (kCount + 2) * sizeof(int32_t));
+      auto* data = reinterpret_cast<int32_t*>(arena.lend((kCount + 2) * sizeof(int32_t)));
+      std::fill_n(data, kCount + 2, rank.rank() == 0 ? 7 : -1);
+      if (rank.rank() == 1) rank.await(0, 1);
+      HcclResult code = HCCL_SUCCESS;
+      if (queued) {
+        code = HcclAllReduce(data + kCount, data + kCount + 1, 1, HCCL_DATA_TYPE_INT32,
+                             HCCL_REDUCE_SUM, comm, stream);
+      }
+      if (code == HCCL_SUCCESS) {
+        code = HcclBroadcast(data, kCount, HCCL_DATA_TYPE_INT32, 0, comm, stream);
+      }
+      const aclError synchronised = aclrtSynchronizeStream(stream);
+      check(code != HCCL_SUCCESS || synchronised != ACL_SUCCESS,
+            "a call without its peer succeeds");
+      if (rank.rank() == 1) {
+        check(std::count(data, data + kCount, -1) == kCount, "data of a call that failed");
+        return;
+      }
+      ok(HcclCommDestroy(comm));
+      std::fill_n(data, kCount, 999);
+      rank.event(0);
+      rank.await(1, 0);
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(300));  // the memory stays for the other
+    };
+    run_ranks(2, Layout::kProcesses, body, options);
+  }
 }
 
 }  // namespace

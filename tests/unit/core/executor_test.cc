@@ -175,6 +175,7 @@ TEST(Executor, CallsMayBeginBeforeThoseAheadOfThemHaveEnded) {
       // Each rank begins a few more, then goes on a little with the oldest one.
       std::mt19937 random(n);
       std::vector<size_t> next(n, 0);
+      uint32_t early = 0;
       const auto deadline = std::chrono::steady_clock::now() + kPatience;
       const auto busy = [&] {
         for (uint32_t r = 0; r < n; ++r) {
@@ -190,10 +191,12 @@ TEST(Executor, CallsMayBeginBeforeThoseAheadOfThemHaveEnded) {
           if (next[r] >= calls || !tasks[r][next[r] - 1]->begun) break;
           group.begin_early(*tasks[r][next[r]]);
           if (!tasks[r][next[r]]->begun) break;
+          ++early;
           ++next[r];
         }
         for (auto k = random() % 5; k > 0; --k) ASSERT_LE(group.step(r), 0) << last_task_error;
       }
+      EXPECT_GT(early, n * calls / 10);
       for (uint32_t call = 0; call < calls; ++call) {
         for (uint64_t i = 0; i < count; ++i) {
           const bool sums = call % 5 == 4 || call % 7 != 6;
@@ -246,8 +249,45 @@ TEST(Executor, ACallThatBeganEarlyFailsWithTheOneBeforeIt) {
     EXPECT_EQ(group.finish(r), HCCL_E_PARA);
     EXPECT_EQ(group.finish(r), HCCL_E_PARA);
     EXPECT_EQ(group.executor(r).done(), 2u);
+    EXPECT_EQ(group.board(r).progress.done, 0u) << "a peer must not take it for good";
   }
   EXPECT_EQ(other, std::vector<int32_t>(4, 77));
+}
+
+TEST(Executor, ACallThatBeganEarlyDoesNotEndWellInACommunicatorThatHasFailed) {
+  Group group(2);
+  std::vector<int32_t> in(1, 1), out(1, 77);
+  Task* tasks[2][2];
+  for (uint32_t r = 0; r < 2; ++r) {
+    for (Task*& task : tasks[r]) {
+      task = &group.add(r, weft_algorithm_swap_through_scratch, 1, in.data(), out.data());
+    }
+  }
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  group.begin_early(*tasks[0][1]);
+  EXPECT_EQ(group.step(1), 0);
+  EXPECT_EQ(group.step(1), 0);  // all that rank 0 waits for is there
+  const int32_t code = group.watch(0).raise_remote(1, 1, tasks[0][0]->key);
+  EXPECT_GT(code, 0);
+  EXPECT_EQ(group.finish(0), 0) << "it had begun in its turn";
+  EXPECT_EQ(group.finish(0), code);
+}
+
+TEST(Executor, ACallThatBeganEarlyGoesOnOnlyWithAllRanks) {
+  Group group(2);
+  std::vector<int32_t> in(1, 1), out(1, 77);
+  Task& first = group.add(0, weft_algorithm_swap_through_scratch, 1, in.data(), out.data());
+  Task& second = group.add(0, weft_algorithm_swap_through_scratch, 1, in.data(), out.data());
+  group.add(1, weft_algorithm_swap_through_scratch, 1, in.data(), out.data());
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  group.begin_early(second);
+  EXPECT_TRUE(first.begun && second.begun);
+  EXPECT_EQ(group.step(1), 0);
+  group.board(1).identity.magic = closed(Board::kMagic);  // it has done one call and left
+  const std::vector<std::byte> before = group.bytes_of_board(1);
+  EXPECT_EQ(group.finish(0), 0);
+  EXPECT_EQ(group.finish(0), HCCL_E_REMOTE);
+  EXPECT_EQ(group.bytes_of_board(1), before);
 }
 
 TEST(Executor, NothingBeginsEarlyWithARankThatHasLeft) {

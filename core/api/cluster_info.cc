@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators from rank tables: HcclCommInitClusterInfo and HcclCommInitClusterInfoConfig.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api/comm_config.hpp"
+#include "api/device.hpp"
+#include "api/export.hpp"
+#include "api/group.hpp"
+#include "api/guard.hpp"
+#include "api/handles.hpp"
+#include "api/operators.hpp"
+#include "cluster/rank_table.hpp"
+#include "config/environment.hpp"
+#include "hccl/hccl_comm.h"
+
+namespace weft::api {
+namespace {
+
+using PolicyPointer = std::shared_ptr<const config::Policy>;
+
+constexpr const char* kWorldName = "hccl_world_group";
+constexpr const char* kLoopback = "127.0.0.1";
+constexpr uint16_t kBasePort = 60000;
+constexpr uint32_t kPorts = 32;  // from the base port on: one for each device
+
+/// Of HcclCommInitClusterInfo, or of HcclCommInitClusterInfoConfig if `with_config`.
+struct TableArguments {
+  const char* path;
+  uint32_t rank;
+  bool with_config;
+  const HcclCommConfig* config;
+  HcclComm* comm;
+};
+
+/// A name that is given back unless a communicator has taken it over.
+class ReservedName {
+ public:
+  explicit ReservedName(const NameUse& use) : use_(use) { reserve_name(use_); }
+  ~ReservedName() {
+    if (!taken_) release_name(use_);
+  }
+  ReservedName(const ReservedName&) = delete;
+  ReservedName& operator=(const ReservedName&) = delete;
+
+  HcclComm take(std::unique_ptr<comm::Communicator> communicator) {
+    const HcclComm comm = add(std::move(communicator), use_);
+    taken_ = true;
+    return comm;
+  }
+
+ private:
+  const NameUse use_;
+  bool taken_ = false;
+};
+
+void check_arguments(const TableArguments& given) {
+  require_all({{"clusterInfo", given.path}, {"comm", given.comm}});
+  if (given.with_config) require_all({{"config", given.config}});
+}
+
+void check_place(const cluster::RankTable& table, const TableArguments& given,
+                 const config::Policy& policy, int32_t device) {
+  if (given.rank >= table.ranks.size()) {
+    throw Error(HCCL_E_PARA, fmt::format("rank table {}: rank is {}, the table has the ranks 0..{}",
+                                         given.path, given.rank, table.ranks.size() - 1));
+  }
+  const cluster::RankTable::Place& place = table.ranks[given.rank];
+  const int32_t physical = physical_device(policy, device);
+  if (static_cast<int32_t>(place.device) == physical) return;
+  throw Error(HCCL_E_UNAVAIL,
+              fmt::format("rank table {}: rank {} is on device {} of server '{}', but the current "
+                          "device of this thread is device {}, which has the number {} on the "
+                          "host; set the right device or correct the table",
+                          given.path, given.rank, place.device, table.servers[place.server], device,
+                          physical));
+}
+
+/// Where rank 0 listens: as the table says it, or else on this host, at a port that belongs to its
+/// device.
+HcclRootInfo root_of(const cluster::RankTable& table) {
+  control::KnownRoot root;
+  root.ip = table.root_ip.empty() ? kLoopback : table.root_ip;
+  root.port = table.root_port;
+  if (root.port == 0) {
+    const uint16_t base = config::environment().base_port.value_or(kBasePort);
+    root.port = static_cast<uint16_t>(base + table.ranks[0].device % kPorts);
+  }
+  root.table = table.digest;
+  HcclRootInfo info;
+  control::write_known_root(root, &info);
+  return info;
+}
+
+std::unique_ptr<comm::Communicator> meet(const cluster::RankTable& table,
+                                         const TableArguments& given, const PolicyPointer& policy,
+                                         const comm::Options& options) {
+  try {
+    const HcclRootInfo root = root_of(table);
+    if (given.rank == 0)
+      control::serve_known_root(root, options.connect_timeout, config::environment().network);
+    const auto ranks = static_cast<uint32_t>(table.ranks.size());
+    return comm::Communicator::create(root, ranks, given.rank, policy, options);
+  } catch (const Error& error) {
+    std::string text = fmt::format("rank table {}: {}", given.path, error.what());
+    if (table.root_ip.empty() && table.servers.size() > 1) {
+      text +=
+          " (the table has no host_ip for the server of rank 0, so its ranks meet only if they are "
+          "all on one host)";
+    }
+    throw Error(error.code(), text);
+  }
+}
+
+void init_from_table(const TableArguments& given, const PolicyPointer& policy, int32_t device) {
+  *given.comm = nullptr;
+  comm::Options options = default_options(*policy);
+  if (given.with_config) apply_config(given.config, options);
+  if (options.name.empty()) options.name = kWorldName;
+  cluster::RankTableFile file(given.path);
+  ReservedName name({device, options.name, fmt::format("the rank table {}", given.path), given.rank,
+                     /*from_table=*/true});
+  const cluster::RankTable table = file.table();
+  check_place(table, given, *policy, device);
+  warn_of_idle_wishes(options.algo, *policy);
+  *given.comm = name.take(meet(table, given, policy, options));
+}
+
+/// Joins now; in a group at its end, on a thread with the device that is current now.
+HcclResult join_table(const char* function, const TableArguments& given) {
+  const PolicyPointer policy = comm::Library::instance().load_policy();
+  const int32_t device = current_device(*policy);
+  check_arguments(given);
+  if (in_group()) {
+    queue_job(function, [given, policy, device] {
+      const CurrentDevice current(*policy, device);
+      init_from_table(given, policy, device);
+    });
+  } else {
+    init_from_table(given, policy, device);
+  }
+  return HCCL_SUCCESS;
+}
+
+}  // namespace
+}  // namespace weft::api
+
+extern "C" {
+
+WEFT_API HcclResult HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank,
+                                            HcclComm* comm) {
+  constexpr const char* kName = "HcclCommInitClusterInfo";
+  return weft::guard(kName, [&] {
+    return weft::api::join_table(kName, {clusterInfo, rank, false, nullptr, comm});
+  });
+}
+
+WEFT_API HcclResult HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
+                                                  HcclCommConfig* config, HcclComm* comm) {
+  constexpr const char* kName = "HcclCommInitClusterInfoConfig";
+  return weft::guard(kName, [&] {
+    return weft::api::join_table(kName, {clusterInfo, rank, true, config, comm});
+  });
+}
+
+}  // extern "C"
