@@ -226,6 +226,15 @@ NameUse use_of(HcclComm handle) {
   return found == book().uses.end() ? NameUse{} : found->second;
 }
 
+void for_each(const std::function<void(comm::Communicator&)>& body) {
+  const std::lock_guard lock(book().mutex);
+  for (const auto& [index, use] : book().uses) {
+    // Ranks that have not met have none so far.
+    comm::Communicator* made = slots[index].communicator.load(std::memory_order_acquire);
+    if (made != nullptr) body(*made);
+  }
+}
+
 std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -53,6 +54,9 @@ void release_name(const NameUse& use) noexcept;
 /// A handle for a communicator whose name is reserved; the name is released with it. Throws Error
 /// (HCCL_E_MEMORY) if the table is full.
 [[nodiscard]] HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use);
+
+/// Calls `body` for each communicator; none is taken away meanwhile.
+void for_each(const std::function<void(comm::Communicator&)>& body);
 
 /// What is known of a communicator before its ranks have met.
 struct Facts {

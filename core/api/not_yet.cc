@@ -23,8 +23,6 @@ HcclResult not_yet(const char* function) noexcept {
 // hccl_comm.h
 WEFT_NOT_YET(HcclCommGetStatus, const char*, HcclCommStatus*)
 WEFT_NOT_YET(HcclConfigGetInfo, HcclComm, HcclConfigType, uint32_t, void*)
-WEFT_NOT_YET(HcclSetConfig, HcclConfig, HcclConfigValue)
-WEFT_NOT_YET(HcclGetConfig, HcclConfig, HcclConfigValue*)
 WEFT_NOT_YET(HcclSetCommConfig, HcclComm, HcclConfig, HcclConfigValue)
 WEFT_NOT_YET(HcclGetCommConfig, HcclComm, HcclConfig, HcclConfigValue*)
 WEFT_NOT_YET(HcclCommSuspend, HcclComm)

@@ -97,7 +97,8 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       transport_(Library::instance().transport(policy_->settings().transport)),
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
-      traces_(tracing()),
+      traces_(tracing() || options_.entry_log || options_.debug.tasks),
+      deterministic_(options_.deterministic),
       tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
@@ -218,7 +219,7 @@ void Communicator::meet(const HcclRootInfo& root, std::chrono::milliseconds time
   };
   if (!options_.members.empty()) hello.facts.push_back({"rankIds", options_.members});
   hello.blob = describe_endpoints();
-  session_ = control::Session::join(root, std::move(hello), timeout);
+  session_ = control::Session::join(root, std::move(hello), timeout, options_.detection);
   magic_ = blob_of(session_->peers()[0]).magic;
   if (board_ != nullptr) board_->identity.magic.store(magic_, std::memory_order_release);
 }
@@ -255,6 +256,7 @@ void Communicator::connect() {
   }
   attach_memories();
   invitations_ = std::make_shared<Invitations>(*session_, rank_);
+  if (options_.debug.resources) log_resources();
   session_->watch(this);
 }
 
@@ -265,6 +267,8 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.ranks = ranks_;
   setup_.scratch_bytes = scratch_bytes();
   setup_.timeout = options_.exec_timeout;
+  setup_.monitor = options_.monitor;
+  setup_.diagnose = options_.diagnose;
   weft_endpoint_info unused{};
   const std::vector<weft_peer_view> of_tasks =
       has_both_engines() ? connect(tasks_engine_->endpoint(), true, unused) : views;
@@ -288,6 +292,15 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   const auto plugins = std::count_if(opened_.begin(), opened_.end(),
                                      [](const OpenMemory& each) { return each.plugin != nullptr; });
   setup_.map = std::make_unique<exec::AddressMap>(std::move(deltas), 1 + plugins);
+}
+
+bool Communicator::on_current_device() const {
+  int32_t current = -1;
+  if (transport_.table->get_device(transport_.context, &current) == HCCL_SUCCESS) {
+    return current == device_;
+  }
+  static_cast<void>(plugin::take_failure());
+  return false;
 }
 
 Communicator::Scope::Scope(const Communicator& entered)

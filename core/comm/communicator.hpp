@@ -24,6 +24,7 @@
 #include "comm/staging.hpp"
 #include "comm/tasks_engine.hpp"
 #include "config/policy.hpp"
+#include "config/values.hpp"
 #include "control/control.hpp"
 #include "exec/executor.hpp"
 #include "exec/messenger.hpp"
@@ -40,8 +41,13 @@ struct Options {
   config::HcclAlgo algo;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
-  bool check_memory = false;         // WEFT_CHECK=memory
-  std::vector<std::string> servers;  // that the ranks are on, by rank; empty: their hosts
+  bool check_memory = false;  // WEFT_CHECK=memory
+  control::FaultDetection detection;
+  bool entry_log = false;                // log every call
+  config::DebugLogs debug;               // log more
+  std::chrono::milliseconds monitor{0};  // log waits that take longer; 0: do not
+  bool diagnose = false;                 // log a failure when it happens
+  std::vector<std::string> servers;      // that the ranks are on, by rank; empty: their hosts
   std::string members;  // of a sub communicator: its ranks' numbers in the parent, by rank
 };
 
@@ -122,6 +128,12 @@ class Communicator final : private control::Listener {
 
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;
+
+  /// Whether the calling thread's device is that of the communicator.
+  [[nodiscard]] bool on_current_device() const;
+
+  /// From now on. Not while a call is being issued.
+  void set_deterministic(bool wanted);
 
   /// issue() may wait for room on a stream, and so for peers.
   [[nodiscard]] bool issue_waits() const noexcept { return tasks_engine_ != nullptr; }
@@ -228,6 +240,12 @@ class Communicator final : private control::Listener {
   [[nodiscard]] bool own_in_use(uint64_t address, uint64_t bytes) const noexcept;
   /// Keeps what was done for last_call(), the counters and the trace.
   void remember(const LastCall& call, const CallKey& key);
+  // With HCCL_ENTRY_LOG_ENABLE.
+  void log_entry(const Call& call, const void* stream) const;
+  void log_entry(std::span<const Message> messages, const void* stream) const;
+  // With HCCL_DEBUG_CONFIG.
+  void log_choice(const exec::ExecPlan& plan) const;
+  void log_resources() const;
 
   void on_peer_lost(uint32_t rank, const std::string& what) noexcept override;
   void on_peer_left(uint32_t rank) noexcept override;
@@ -241,8 +259,9 @@ class Communicator final : private control::Listener {
   OpenTransport transport_;
   const std::vector<OpenMemory> opened_;  // memory plugins in the order of the policy; null: heap
   const int32_t pid_;
-  const bool traces_;
+  const bool traces_;  // tells of every call, in the trace or the log
   int32_t device_ = -1;
+  bool deterministic_;
 
   // That of the direct engine, or of the tasks engine where the transport has no direct one.
   void* endpoint_ = nullptr;

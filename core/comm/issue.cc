@@ -96,7 +96,7 @@ config::Choice Communicator::choose(const CallKey& key) const {
   query.ranks = ranks_;
   query.type = key.type;
   query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
-  query.deterministic = options_.deterministic;
+  query.deterministic = deterministic_;
   query.wish = options_.algo.level0(operation_name(key.op));
   return policy_->choose(query);
 }
@@ -136,6 +136,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   made->fingerprint = hash.value();
   made->synchronises = depends_on_all(key.op);
   made->serial = plans_.made() + 1;
+  if (options_.debug.algorithms) log_choice(*made);
   last_ = {};  // its texts may be those of the plan that makes room
   repeated_ = nullptr;
   return plans_.insert(std::move(made), executor_->done());
@@ -161,6 +162,14 @@ exec::Task& Communicator::next_task() {
     sched_yield();
   }
   return task;
+}
+
+void Communicator::set_deterministic(bool wanted) {
+  if (wanted == deterministic_) return;
+  deterministic_ = wanted;
+  plans_.forget(executor_->done());
+  last_ = {};  // its texts are those of a plan
+  repeated_ = nullptr;
 }
 
 void Communicator::check_health() const {
@@ -293,6 +302,7 @@ void Communicator::issue(const Call& call, void* stream) {
     return;
   }
   forget(task);  // from here on it is about another call, even if that comes to nothing
+  if (options_.entry_log) log_entry(call, stream);
   const LastCall placed = prepare(call, *plan, task);
   submit(task, stream);
   remember(placed, call.key);

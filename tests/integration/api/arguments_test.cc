@@ -314,7 +314,10 @@ TEST(LastCall, TellsWhatTheOperatorsDid) {
     const CallFacts facts = last_call(comm);
     check(contains(facts.algorithm, "mesh."), facts.algorithm);
     check(contains(facts.source, "policy.toml:"), facts.source);
-    check(facts.pieces == 1 && !facts.staged_in && facts.staged_out, "wrong facts");
+    check(facts.pieces == 1 && !facts.staged_in && !facts.staged_out, "wrong facts");
+    info.head = WEFT_HEAD(weft_call_info);
+    ok(weft_comm_last_call(comm, &info));
+    check(info.in_way == WEFT_WAY_HEAP && info.out_way == WEFT_WAY_OWN, "wrong ways");
     stream.synchronize();
     ok(HcclCommDestroy(comm));
   });

@@ -49,6 +49,17 @@ class TakenPort {
 /// A port that nobody has at the moment.
 uint16_t free_port() { return TakenPort().number(); }
 
+bool somebody_listens(uint16_t port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  const int result = connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  close(socket);
+  return result == 0;
+}
+
 /// Version 1.0, `per_server` ranks on each server; rank i is on the device that the tests' ranks
 /// have, but for `shift`.
 std::string table_text(uint32_t ranks, uint16_t port, uint32_t per_server = 64,
@@ -249,7 +260,7 @@ TEST(ClusterInfo, CountsDevicesAsTheHostDoes) {
     {"server_id": "h", "device": [{"rank_id": "0", "device_id": "5"}]}]})");
   GroupOptions options;
   options.environment["ASCEND_RT_VISIBLE_DEVICES"] = "2,5";
-  options.environment["HCCL_IF_BASE_PORT"] = std::to_string(free_port());
+  options.environment["HCCL_IF_BASE_PORT"] = std::to_string(free_port() - 5);
   const auto body = [&](Rank&) {
     table.refuse(0, HCCL_E_UNAVAIL, {"device 0, which has the number 2 on the host"});
     ok(aclrtSetDevice(1));
@@ -351,6 +362,7 @@ TEST(ClusterInfo, JobsWithOnePortDoNotMixTheirRanks) {
       expect_working(comm, 2);
       ok(HcclCommDestroy(comm));
     } else {
+      eventually([&] { return somebody_listens(first.port()); }, "rank 0 of the first job listens");
       const HcclResult wanted = rank.rank() == 2 ? HCCL_E_NETWORK : HCCL_E_PARA;
       HcclResult code = HCCL_SUCCESS;
       const auto try_second = [&] {  // until that rank 0 is there

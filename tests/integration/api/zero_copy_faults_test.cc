@@ -183,7 +183,7 @@ TEST(ZeroCopyFaults, APeerThatDestroyedItsCommunicatorDoesNotHoldUp) {
     HcclComm later = rank.join();
     const Stream stream;
     sum_at(later, block.address(), rank.rank(), rank.ranks(), stream);
-    went_by(later, WEFT_WAY_STAGED);
+    went_by(later, WEFT_WAY_OWN);
     if (leaves) {
       block.unmap();
     } else {
