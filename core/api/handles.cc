@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "api/operators.hpp"
 #include "base/error.hpp"
 
 namespace weft::api {
@@ -52,6 +53,12 @@ std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
   forget(book().uses[index]);
   book().uses.erase(index);
   return communicator;
+}
+
+void refuse_busy(const comm::Communicator& communicator) {
+  if (!communicator.busy()) return;
+  throw Error(HCCL_E_AGAIN,
+              "a call of this communicator has not ended; synchronise its streams and try again");
 }
 
 }  // namespace
@@ -104,6 +111,14 @@ HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& us
   return &slots[index];
 }
 
+void for_each(const std::function<void(comm::Communicator&)>& body) {
+  const std::lock_guard lock(book().mutex);
+  for (const auto& [index, use] : book().uses) {
+    comm::Communicator* each = slots[index].communicator.load(std::memory_order_acquire);
+    if (each != nullptr) body(*each);
+  }
+}
+
 std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;
@@ -111,15 +126,19 @@ std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
   return take(*slot);
 }
 
+void require_idle(HcclComm handle) {
+  const std::lock_guard lock(book().mutex);
+  const comm::Communicator* found = find(handle);
+  if (found == nullptr) refuse_handle();
+  refuse_busy(*found);
+}
+
 std::unique_ptr<comm::Communicator> take_idle(HcclComm handle) {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;
   const std::lock_guard lock(book().mutex);
   const comm::Communicator* found = slot->communicator.load(std::memory_order_acquire);
-  if (found != nullptr && found->busy()) {
-    throw Error(HCCL_E_AGAIN,
-                "a call of this communicator has not ended; synchronise its streams and try again");
-  }
+  if (found != nullptr) refuse_busy(*found);
   return take(*slot);
 }
 

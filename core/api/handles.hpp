@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -52,6 +53,12 @@ void release_name(const NameUse& use) noexcept;
 /// A handle for a communicator whose name is reserved; the name is released with it. Throws Error
 /// (HCCL_E_MEMORY) if the table is full.
 [[nodiscard]] HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use);
+
+/// Calls `body` for each communicator; none is taken away meanwhile.
+void for_each(const std::function<void(comm::Communicator&)>& body);
+
+/// Throws Error: HCCL_E_PARA if the handle is none, HCCL_E_AGAIN if some call of it has not ended.
+void require_idle(HcclComm handle);
 
 /// Takes the communicator and its name out of the table, null if there is none.
 [[nodiscard]] std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept;

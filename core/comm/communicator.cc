@@ -97,6 +97,7 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
       traces_(tracing()),
+      deterministic_(options_.deterministic),
       tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
@@ -192,7 +193,8 @@ void Communicator::join(const HcclRootInfo& root) {
       {"memory plugins", Library::instance().versions_of(names_of(opened_))},
       {"engines", has_both_engines() ? "tasks, direct" : policy_->settings().engine},
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
-      {"deterministic", options_.deterministic ? "1" : "0"},
+      {"deterministic", options_.deterministic != 0 ? "1" : "0"},
+      {"hcclBufferName", options_.buffer_name},
   };
   hello.blob = describe_endpoints();
   session_ = control::Session::join(root, std::move(hello), options_.connect_timeout);
@@ -231,6 +233,7 @@ void Communicator::connect() {
     memory_check_ = std::make_unique<MemoryCheck>(*transport_.table, endpoint_);
   }
   attach_memories();
+  registrations_ = std::make_unique<Registrations>(*session_, rank_, ranks_);
   session_->watch(this);
 }
 
@@ -266,6 +269,15 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.map = std::make_unique<exec::AddressMap>(std::move(deltas), 1 + plugins);
 }
 
+bool Communicator::on_current_device() const {
+  int32_t current = -1;
+  if (transport_.table->get_device(transport_.context, &current) == HCCL_SUCCESS) {
+    return current == device_;
+  }
+  static_cast<void>(plugin::take_failure());
+  return false;
+}
+
 Communicator::Scope::Scope(const Communicator& entered)
     : table_(*entered.transport_.table), endpoint_(entered.endpoint_) {
   check(table_.enter(endpoint_, &previous_), "setting the communicator's device");
@@ -296,16 +308,19 @@ Communicator::~Communicator() {
 void Communicator::on_peer_lost(uint32_t rank, const std::string& what) noexcept {
   watch_->peer_lost(rank, what);
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
+  registrations_->on_peer_gone(rank);
   if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }
 
 void Communicator::on_cut_off(const std::string& why) noexcept {
   for (const auto& memory : memories_) memory->on_cut_off(why);
+  registrations_->on_cut_off(why);
 }
 
 void Communicator::on_peer_left(uint32_t rank) noexcept {
   watch_->peer_left(rank);
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
+  registrations_->on_peer_gone(rank);
   if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }
 

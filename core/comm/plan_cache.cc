@@ -18,4 +18,15 @@ exec::ExecPlan* PlanCache::insert(std::unique_ptr<exec::ExecPlan> plan, uint64_t
   return use(way);
 }
 
+void PlanCache::forget(uint64_t done) {
+  for (auto& set : sets_) {
+    for (Way& way : set) {
+      if (way.plan != nullptr && way.plan->last_call > done)
+        retired_.push_back(std::move(way.plan));
+      way.plan.reset();
+    }
+  }
+  recent_ = nullptr;
+}
+
 }  // namespace weft::comm

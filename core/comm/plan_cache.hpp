@@ -27,6 +27,9 @@ class PlanCache {
   /// completed call.
   exec::ExecPlan* insert(std::unique_ptr<exec::ExecPlan> plan, uint64_t done);
 
+  /// No call uses the plans so far any more.
+  void forget(uint64_t done);
+
   /// Plans so far, and those of them that made room for others.
   [[nodiscard]] uint64_t made() const noexcept { return made_; }
   [[nodiscard]] uint64_t evicted() const noexcept { return evicted_; }
