@@ -86,7 +86,7 @@ HcclRootInfo root_of(const cluster::RankTable& table) {
   root.ip = table.root_ip.empty() ? kLoopback : table.root_ip;
   root.port = table.root_port;
   if (root.port == 0) {
-    const uint16_t base = config::read_environment().base_port.value_or(kBasePort);
+    const uint16_t base = config::environment().base_port.value_or(kBasePort);
     root.port = static_cast<uint16_t>(base + table.ranks[0].device % kPorts);
   }
   root.table = table.digest;
@@ -100,7 +100,8 @@ std::unique_ptr<comm::Communicator> meet(const cluster::RankTable& table,
                                          const comm::Options& options) {
   try {
     const HcclRootInfo root = root_of(table);
-    if (given.rank == 0) control::serve_known_root(root, options.connect_timeout);
+    if (given.rank == 0)
+      control::serve_known_root(root, options.connect_timeout, config::environment().network);
     const auto ranks = static_cast<uint32_t>(table.ranks.size());
     return comm::Communicator::create(root, ranks, given.rank, policy, options);
   } catch (const Error& error) {

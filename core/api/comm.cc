@@ -23,6 +23,7 @@
 #include "api/state_callbacks.hpp"
 #include "base/log.hpp"
 #include "comm/library.hpp"
+#include "config/environment.hpp"
 #include "hccl/hccl_comm.h"
 
 namespace weft::api {
@@ -148,7 +149,7 @@ HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
   std::fill(comms, comms + count, nullptr);
   Team team(count, default_options(*policy));
   team.policy = policy;
-  control::open_root(&team.root, devices[0]);
+  control::open_root(&team.root, devices[0], config::environment().network);
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < count; ++i) {
     threads.emplace_back([&, i] { join_team(team, i, devices[i], &comms[i]); });
@@ -189,8 +190,7 @@ WEFT_API HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) {
     const auto policy = weft::comm::Library::instance().load_policy();
     const int32_t device = weft::api::current_device(*policy);
     // A wrong variable is told before anybody waits for this root.
-    (void)weft::api::default_options(*policy);
-    weft::control::open_root(rootInfo, device);
+    weft::control::open_root(rootInfo, device, weft::config::environment().network);
     return HCCL_SUCCESS;
   });
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "api/process_config.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "config/environment.hpp"
@@ -69,11 +70,16 @@ HcclCommConfig load(const HcclCommConfig* config) {
   }
   if (info.version < 2) full.hcclCommName[0] = '\0';
   if (info.version < 4) full.hcclOpExpansionMode = defaults.hcclOpExpansionMode;
+  if (info.version < 5) {
+    full.hcclRdmaTrafficClass = defaults.hcclRdmaTrafficClass;
+    full.hcclRdmaServiceLevel = defaults.hcclRdmaServiceLevel;
+  }
   if (info.version < 7) full.aclGraphZeroCopyEnable = defaults.aclGraphZeroCopyEnable;
   if (info.version < 8) {
     full.hcclExecTimeOut = defaults.hcclExecTimeOut;
     full.hcclAlgo[0] = '\0';
     full.hcclRetryEnable[0] = '\0';
+    full.hcclRetryParams[0] = '\0';
   }
   return full;
 }
@@ -115,10 +121,61 @@ void apply_idle_fields(const HcclCommConfig& full, comm::Options& options) {
   }
 }
 
+/// Runs a check; what is wrong is that of the field.
+template <typename Check>
+void check_field(const char* name, const Check& check) {
+  try {
+    check();
+  } catch (const config::BadValue& bad) {
+    refuse(fmt::format("{}: {}", name, bad.what()));
+  }
+}
+
+void check_retries(const HcclCommConfig& full) {
+  const std::string levels =
+      config::without_spaces(text_of(full.hcclRetryEnable, "hcclRetryEnable"));
+  if (!levels.empty()) {
+    check_field("hcclRetryEnable", [&] {
+      if (config::comma_list(levels).size() > 3) {
+        throw config::BadValue("it has more than three items");
+      }
+    });
+    try {
+      config::check_retry_levels(levels);
+    } catch (const config::BadValue& bad) {
+      log::warn(
+          fmt::format("HcclCommConfig: hcclRetryEnable \"{}\" is ignored: {}", levels, bad.what()));
+    }
+  }
+  const std::string_view params = text_of(full.hcclRetryParams, "hcclRetryParams");
+  if (!params.empty()) {
+    check_field("hcclRetryParams", [&] { config::check_retry_params(params); });
+  }
+}
+
+/// Fields that change nothing on a host, as the variables that they override.
+void check_hardware_fields(const HcclCommConfig& full) {
+  constexpr uint32_t kHighestMode = 6;
+  if (full.hcclOpExpansionMode > kHighestMode) {
+    log::warn(fmt::format("HcclCommConfig: hcclOpExpansionMode {} is unknown and ignored",
+                          full.hcclOpExpansionMode));
+  }
+  if (full.hcclRdmaTrafficClass != HCCL_COMM_TRAFFIC_CLASS_CONFIG_NOT_SET) {
+    check_field("hcclRdmaTrafficClass",
+                [&] { config::check_traffic_class(full.hcclRdmaTrafficClass); });
+  }
+  if (full.hcclRdmaServiceLevel != HCCL_COMM_SERVICE_LEVEL_CONFIG_NOT_SET &&
+      full.hcclRdmaServiceLevel > 7) {
+    refuse(
+        fmt::format("hcclRdmaServiceLevel is {}; allowed are 0 to 7", full.hcclRdmaServiceLevel));
+  }
+  check_retries(full);
+}
+
 }  // namespace
 
 comm::Options default_options(const config::Policy& policy) {
-  const config::Environment env = config::read_environment();
+  const config::Environment& env = config::environment();
   const config::Settings& settings = policy.settings();
   comm::Options options;
   // The policy may go below the variable's least value and needs no time for a verdict: it is for
@@ -128,9 +185,14 @@ comm::Options default_options(const config::Policy& policy) {
   if (env.connect_timeout) options.connect_timeout = *env.connect_timeout + kVerdict;
   options.exec_timeout = env.exec_timeout.value_or(settings.exec_timeout.value_or(kExecTimeout));
   options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
-  options.deterministic = env.deterministic.value_or(false) ? 1 : 0;
+  options.deterministic = env.deterministic.value_or(process_deterministic());
   options.algo = env.algo;
   options.check_memory = env.check_memory;
+  options.detection = env.network.detection;
+  options.entry_log = env.entry_log;
+  options.debug = env.debug;
+  options.monitor = env.diagnostics.monitor;
+  options.diagnose = env.diagnose && env.diagnostics.task_exception;
   const char* levels = std::getenv("HCCL_OP_RETRY_ENABLE");
   options.retries_links = levels != nullptr && retries_links(levels);
   return options;
@@ -164,6 +226,7 @@ void apply_config(const HcclCommConfig* config, comm::Options& options) {
     log::warn(fmt::format("HcclCommConfig: hcclExecTimeOut {} is out of range and ignored",
                           full.hcclExecTimeOut));
   }
+  check_hardware_fields(full);
   apply_idle_fields(full, options);
   const config::HcclAlgo algo = config::parse_hccl_algo(text_of(full.hcclAlgo, "hcclAlgo"),
                                                         config::HcclAlgoSource::kCommConfig);

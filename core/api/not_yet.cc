@@ -24,5 +24,3 @@ HcclResult not_yet(const char* function) noexcept {
 WEFT_NOT_YET(HcclCreateSubCommConfig, HcclComm*, uint32_t, uint32_t*, uint64_t, uint32_t,
              HcclCommConfig*, HcclComm*)
 WEFT_NOT_YET(HcclCommGetHandleWithName, const char*, HcclComm*)
-WEFT_NOT_YET(HcclSetConfig, HcclConfig, HcclConfigValue)
-WEFT_NOT_YET(HcclGetConfig, HcclConfig, HcclConfigValue*)

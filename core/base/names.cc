@@ -63,9 +63,14 @@ std::optional<int> parse_reduce_op(std::string_view name) noexcept {
 }
 
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> known) {
-  std::string_view best;
   // Two letters or a third of them may be wrong: beyond that it is another word.
-  std::size_t limit = std::max<std::size_t>(3, wrong.size() / 3 + 1);
+  return nearest(wrong, known, std::max<std::size_t>(2, wrong.size() / 3));
+}
+
+std::string_view nearest(std::string_view wrong, std::span<const std::string_view> known,
+                         std::size_t most) {
+  std::string_view best;
+  std::size_t limit = most + 1;
   for (const std::string_view name : known) {
     const std::size_t distance = edit_distance(wrong, name);
     if (distance < limit && distance < wrong.size()) {

@@ -41,5 +41,8 @@ std::optional<int> parse_reduce_op(std::string_view name) noexcept;
 /// The known name with the fewest changed letters from `wrong`, the first of equals; empty if none
 /// is close enough to be what was meant. Borrows from `known`.
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> known);
+/// The same if `most` letters may be wrong.
+std::string_view nearest(std::string_view wrong, std::span<const std::string_view> known,
+                         std::size_t most);
 
 }  // namespace weft

@@ -96,7 +96,7 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       transport_(Library::instance().transport(policy_->settings().transport)),
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
-      traces_(tracing()),
+      traces_(tracing() || options_.entry_log || options_.debug.tasks),
       deterministic_(options_.deterministic),
       tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
 
@@ -197,7 +197,8 @@ void Communicator::join(const HcclRootInfo& root) {
       {"hcclBufferName", options_.buffer_name},
   };
   hello.blob = describe_endpoints();
-  session_ = control::Session::join(root, std::move(hello), options_.connect_timeout);
+  session_ =
+      control::Session::join(root, std::move(hello), options_.connect_timeout, options_.detection);
   magic_ = blob_of(session_->peers()[0]).magic;
   if (board_ != nullptr) board_->identity.magic.store(magic_, std::memory_order_release);
 }
@@ -233,6 +234,7 @@ void Communicator::connect() {
     memory_check_ = std::make_unique<MemoryCheck>(*transport_.table, endpoint_);
   }
   attach_memories();
+  if (options_.debug.resources) log_resources();
   registrations_ = std::make_unique<Registrations>(*session_, rank_, ranks_);
   session_->watch(this);
 }
@@ -244,6 +246,8 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.ranks = ranks_;
   setup_.scratch_bytes = scratch_bytes();
   setup_.timeout = options_.exec_timeout;
+  setup_.monitor = options_.monitor;
+  setup_.diagnose = options_.diagnose;
   weft_endpoint_info unused{};
   const std::vector<weft_peer_view> of_tasks =
       has_both_engines() ? connect(tasks_engine_->endpoint(), true, unused) : views;

@@ -25,6 +25,7 @@
 #include "comm/staging.hpp"
 #include "comm/tasks_engine.hpp"
 #include "config/policy.hpp"
+#include "config/values.hpp"
 #include "control/control.hpp"
 #include "exec/executor.hpp"
 #include "exec/messenger.hpp"
@@ -45,6 +46,11 @@ struct Options {
   std::string buffer_name;     // hcclBufferName: must be the same on all ranks
   uint32_t op_expansion = 0;   // hcclOpExpansionMode: without effect
   bool retries_links = false;  // level 2 of hcclRetryEnable: without effect
+  control::FaultDetection detection;
+  bool entry_log = false;                // log every call
+  config::DebugLogs debug;               // log more
+  std::chrono::milliseconds monitor{0};  // log waits that take longer; 0: do not
+  bool diagnose = false;                 // log a failure when it happens
 };
 
 /// How a buffer gets from one rank to another.
@@ -235,6 +241,12 @@ class Communicator final : private control::Listener {
   [[nodiscard]] bool own_in_use(uint64_t address, uint64_t bytes) const noexcept;
   /// Keeps what was done for last_call(), the counters and the trace.
   void remember(const LastCall& call, const CallKey& key);
+  // With HCCL_ENTRY_LOG_ENABLE.
+  void log_entry(const Call& call, const void* stream) const;
+  void log_entry(std::span<const Message> messages, const void* stream) const;
+  // With HCCL_DEBUG_CONFIG.
+  void log_choice(const exec::ExecPlan& plan) const;
+  void log_resources() const;
 
   void on_peer_lost(uint32_t rank, const std::string& what) noexcept override;
   void on_peer_left(uint32_t rank) noexcept override;
@@ -248,7 +260,7 @@ class Communicator final : private control::Listener {
   OpenTransport transport_;
   const std::vector<OpenMemory> opened_;  // memory plugins in the order of the policy; null: heap
   const int32_t pid_;
-  const bool traces_;
+  const bool traces_;  // tells of every call, in the trace or the log
   int32_t device_ = -1;
   uint32_t deterministic_;
 

@@ -136,6 +136,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   made->fingerprint = hash.value();
   made->synchronises = depends_on_all(key.op);
   made->serial = plans_.made() + 1;
+  if (options_.debug.algorithms) log_choice(*made);
   last_ = {};  // its texts may be those of the plan that makes room
   repeated_ = nullptr;
   return plans_.insert(std::move(made), executor_->done());
@@ -314,6 +315,7 @@ void Communicator::issue(const Call& call, void* stream) {
     return;
   }
   forget(task);  // from here on it is about another call, even if that comes to nothing
+  if (options_.entry_log) log_entry(call, stream);
   const LastCall placed = prepare(call, *plan, task);
   submit(task, stream);
   remember(placed, call.key);

@@ -60,6 +60,7 @@ void add_copies(std::span<const Message> messages, uint32_t self,
 
 void Communicator::issue(std::span<const Message> messages, void* stream) {
   check_health();
+  if (options_.entry_log) log_entry(messages, stream);
   if (memory_check_ != nullptr) check_memory(messages);
   exec::MessageTask& task = messenger_->fresh_task();
   add_copies(messages, rank_, task.steps);

@@ -6,6 +6,7 @@
 namespace weft::comm {
 
 void Communicator::issue_tasks(const Call& call, const exec::ExecPlan& plan, void* stream) {
+  if (options_.entry_log) log_entry(call, stream);
   exec::Task& task = tasks_[kTasks];  // never runs: a place for the lengths
   task.plan = const_cast<exec::ExecPlan*>(&plan);
   const Extent extent = set_lengths(call, task);

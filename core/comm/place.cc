@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "comm/communicator.hpp"
 #include "comm/trace.hpp"
 
@@ -274,13 +275,16 @@ void Communicator::remember(const LastCall& call, const CallKey& key) {
   last_ = call;
   repeated_ = nullptr;
   ++calls_by_way_[static_cast<size_t>(std::max(call.in.way, call.out.way))];
-  if (!traces_) return;
+  if (!traces_ || (!tracing() && !options_.debug.tasks)) return;
   const auto way = [this](const Buffer& buffer) {
     const std::string reasons = why(buffer);
     return std::string(way_name(buffer.way)) + (reasons.empty() ? "" : " (" + reasons + ")");
   };
-  write_trace(fmt::format("{} rank {}/{}: {} by {} ({}), in: {}, out: {}\n", name(), rank_, ranks_,
-                          describe(key), call.algorithm, call.source, way(call.in), way(call.out)));
+  const std::string line =
+      fmt::format("{} rank {}/{}: {} by {} ({}), in: {}, out: {}", name(), rank_, ranks_,
+                  describe(key), call.algorithm, call.source, way(call.in), way(call.out));
+  if (tracing()) write_trace(line + "\n");
+  if (options_.debug.tasks) log::tell(fmt::format("TASK: {}, pieces: {}", line, call.pieces));
 }
 
 }  // namespace weft::comm

@@ -27,7 +27,7 @@ class PlanCache {
   /// completed call.
   exec::ExecPlan* insert(std::unique_ptr<exec::ExecPlan> plan, uint64_t done);
 
-  /// No call uses the plans so far any more.
+  /// No plan is found any more.
   void forget(uint64_t done);
 
   /// Plans so far, and those of them that made room for others.

@@ -78,7 +78,7 @@ class Parser {
   }
 
   HcclAlgo parse() {
-    if (letters_.empty()) return result_;
+    if (letters_.empty() || text_ == "EmptyString") return result_;
     result_.given = true;
     const std::vector<Word> items = split(letters_, '/');
     for (const Word item : items) read_item(item, items.size() == 1);

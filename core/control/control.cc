@@ -69,9 +69,9 @@ void check(const Hello& hello) {
 
 }  // namespace
 
-void open_root(HcclRootInfo* info, std::int32_t device) {
-  Endpoint endpoint = listen_endpoint();
-  Socket listener = listen_at(endpoint);
+void open_root(HcclRootInfo* info, std::int32_t device, const Network& network) {
+  Endpoint endpoint;
+  Socket listener = listen_as(network, endpoint);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto stamp = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
   const RootInfo root{endpoint.ip,
@@ -81,7 +81,8 @@ void open_root(HcclRootInfo* info, std::int32_t device) {
                       random_token(),
                       endpoint.ip + "_" + std::to_string(endpoint.port) + "_" +
                           std::to_string(device) + "_" + std::to_string(stamp)};
-  Loop::instance().run([&] { RootServer::open(std::move(listener), root.token, false); });
+  const RootServer::Rules rules{network.white_list, !network.ports.empty(), false};
+  Loop::instance().run([&] { RootServer::open(std::move(listener), root.token, rules); });
   write_root_info(root, info);
 }
 
@@ -93,7 +94,9 @@ void write_known_root(const KnownRoot& root, HcclRootInfo* info) {
       {root.ip, root.port, "", 0, root.table, root.ip + "_" + std::to_string(root.port)}, info);
 }
 
-void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeout) {
+void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeout,
+                      const Network& network) {
+  check_white_list(network.white_list);
   const RootInfo root = read_root_info(info);
   Endpoint endpoint = parse_endpoint(root.ip, root.port, "the place of rank 0");
   const auto began = Member::Clock::now();
@@ -107,9 +110,10 @@ void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeou
       open =
           server != nullptr && server->is_joining();  // of a try that did not get so far as to join
       if (open) return;
-      Socket listener = listen_if_free(endpoint);
+      Socket listener = listen_if_free(endpoint, network.detection);
       open = static_cast<bool>(listener);
-      if (open) RootServer::open(std::move(listener), root.token, true);
+      if (open)
+        RootServer::open(std::move(listener), root.token, {network.white_list, false, true});
     });
     if (open) return;
     const auto now = Member::Clock::now();
@@ -129,14 +133,15 @@ void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeou
 std::string root_identifier(const HcclRootInfo& info) { return read_root_info(info).identifier; }
 
 std::unique_ptr<Session> Session::join(const HcclRootInfo& info, Hello hello,
-                                       std::chrono::milliseconds timeout) {
+                                       std::chrono::milliseconds timeout,
+                                       const FaultDetection& detection) {
   const auto deadline = Member::deadline_after(timeout);
   const RootInfo root = read_root_info(info);
   check(hello);
   hello.process = process_identity();
   const Endpoint endpoint = parse_endpoint(root.ip, root.port, "root info");
-  Socket socket =
-      root.known() ? connect_when_open(endpoint, deadline) : connect_to(endpoint, deadline);
+  Socket socket = root.known() ? connect_when_open(endpoint, deadline, detection)
+                               : connect_to(endpoint, deadline, detection);
   if (!socket)
     throw Error(HCCL_E_TIMEOUT,
                 "rank 0 did not come: nobody listened at " + show(endpoint) + " for " +

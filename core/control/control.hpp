@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "control/network.hpp"
 #include "hccl/hccl_types.h"
 
 namespace weft::control {
@@ -67,12 +68,12 @@ inline constexpr std::size_t kMaxGathered = std::size_t{1} << 30;
 /// Limit of one post().
 inline constexpr std::size_t kMaxPost = std::size_t{1} << 20;
 
-/// Listens for the ranks of one communicator-to-be and writes into `info` where, with a random
-/// token that a connection must know. `device` only becomes part of the default name. One root info
-/// serves one communicator. It is served until all ranks of the communicator are gone; if nobody
-/// ever joins, until the process ends. Throws Error: HCCL_E_PARA (HCCL_IF_IP), HCCL_E_NETWORK
-/// (cannot listen there), HCCL_E_SYSCALL.
-void open_root(HcclRootInfo* info, std::int32_t device);
+/// Listens for the ranks of one communicator-to-be, as `network` says, and writes into `info`
+/// where, with a random token that a connection must know. `device` only becomes part of the
+/// default name. One root info serves one communicator. It is served until all ranks of the
+/// communicator are gone; if nobody ever joins, until the process ends. A port of a limited range
+/// is given back as soon as all ranks have joined. Throws Error as listen_as() does.
+void open_root(HcclRootInfo* info, std::int32_t device, const Network& network = {});
 
 /// A meeting point that all ranks know beforehand, because a rank table says it.
 struct KnownRoot {
@@ -86,9 +87,11 @@ void write_known_root(const KnownRoot& root, HcclRootInfo* info);
 
 /// For rank 0, before it joins: listens there until all have joined. The others may come before or
 /// after. One communicator after another can be made so. Blocks for up to `timeout` while this
-/// process still tells ranks why the last try failed. Throws Error: HCCL_E_NETWORK (cannot listen
-/// there), HCCL_E_TIMEOUT.
-void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeout);
+/// process still tells ranks why the last try failed. Of `network` the white list and the detection
+/// count. Throws Error: HCCL_E_NETWORK (cannot listen there), HCCL_E_PARA (the white list would let
+/// in nobody), HCCL_E_TIMEOUT.
+void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeout,
+                      const Network& network = {});
 
 /// The default communicator name, "{ip}_{port}_{device}_{microseconds since 1970}", the same on
 /// every rank. Throws Error HCCL_E_PARA if the bytes are not a root info.
@@ -121,12 +124,13 @@ class Session {
   ///   HCCL_E_PARA         bad root info or Hello; a rank claimed twice; ranks differ in nRanks,
   ///   name or a fact HCCL_E_TIMEOUT      ranks are missing (named), or the root does not answer
   ///   HCCL_E_REMOTE       a rank or the root ended before all ranks had joined
-  ///   HCCL_E_TCP_CONNECT  nobody listens at the root's address
+  ///   HCCL_E_TCP_CONNECT  nobody listens at the root's address, or its white list lacks a host
   ///   HCCL_E_UNAVAIL      the root info has already made its communicator
   /// At a known root: HCCL_E_TIMEOUT if nobody listens there in time, HCCL_E_PARA if who listens
   /// there has another rank table.
   static std::unique_ptr<Session> join(const HcclRootInfo& info, Hello hello,
-                                       std::chrono::milliseconds timeout);
+                                       std::chrono::milliseconds timeout,
+                                       const FaultDetection& detection = {});
 
   explicit Session(std::shared_ptr<Member> member);
   ~Session();  // leaves

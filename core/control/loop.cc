@@ -139,6 +139,7 @@ class WatchedSocket {
 
   AsioSocket& asio() noexcept { return asio_; }
   int fd() const noexcept { return owner_.fd(); }
+  const std::string& peer_ip() const noexcept { return owner_.peer_ip(); }
   void close() noexcept {
     if (!owner_) return;
     // Ends the connection even if a child process holds a copy of the descriptor.
@@ -180,6 +181,8 @@ class AsioLink final : public Link, public std::enable_shared_from_this<AsioLink
  public:
   AsioLink(asio::io_context& context, Socket socket)
       : socket_(context, std::move(socket)), finish_timer_(context) {}
+
+  const std::string& peer_ip() const override { return socket_.peer_ip(); }
 
   void start(User* user, std::size_t limit) override {
     hand_to(user, limit);

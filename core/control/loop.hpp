@@ -28,6 +28,8 @@ class Link {
   };
 
   virtual ~Link() = default;
+  /// The address of the other side; empty if this side connected.
+  virtual const std::string& peer_ip() const = 0;
   /// Begins to read. A body longer than `limit` ends the connection before any memory is spent on
   /// it.
   virtual void start(User* user, std::size_t limit) = 0;

@@ -40,9 +40,9 @@ milliseconds until(Clock::time_point when) {
 
 }  // namespace
 
-void RootServer::open(Socket listener, const Token& token, bool known) {
+void RootServer::open(Socket listener, const Token& token, const Rules& rules) {
   registry().servers.emplace(token,
-                             std::make_shared<RootServer>(std::move(listener), token, known));
+                             std::make_shared<RootServer>(std::move(listener), token, rules));
 }
 
 RootServer* RootServer::find(const Token& token) {
@@ -50,13 +50,13 @@ RootServer* RootServer::find(const Token& token) {
   return first == last ? nullptr : std::prev(last)->second.get();
 }
 
-RootServer::RootServer(Socket listener, const Token& token, bool known)
+RootServer::RootServer(Socket listener, const Token& token, Rules rules)
     : token_(token),
-      known_(known),
+      rules_(std::move(rules)),
       door_(std::move(listener), token,
             [this](std::shared_ptr<Link> link) { welcome_guest(std::move(link)); }),
       timer_(Loop::instance().make_timer()) {
-  if (!known_) return;
+  if (!rules_.known) return;
   door_.set_refusal(encode(Failure{
       HCCL_E_PARA, "process " + std::to_string(::getpid()) +
                        " listens there for the ranks of another rank table; give all ranks of a "
@@ -126,6 +126,14 @@ void RootServer::admit(const std::shared_ptr<Link>& link, HelloMessage message) 
   const std::uint32_t ranks = message.hello.ranks;
   const Clock::time_point deadline = Clock::now() + milliseconds(message.timeout_ms);
   expected_ = std::max(expected_, ranks);
+  if (const std::string& ip = link->peer_ip(); !rules_.white_list.allows(ip)) {
+    // All learn it: without this rank there is no communicator.
+    fail({HCCL_E_TCP_CONNECT,
+          describe_rank(rank, message.hello.host, message.hello.pid) + " connects from " + ip +
+              ", which is not in the white list " + rules_.white_list.source +
+              "; add it to \"host_ip\" there, or unset HCCL_WHITELIST_DISABLE on the root"});
+    return refuse(link, rank, ranks);
+  }
   if (std::optional<Failure> failure = roll_.add(std::move(message))) {
     fail(std::move(*failure));
     return refuse(link, rank, ranks);
@@ -147,8 +155,8 @@ void RootServer::admit(const std::shared_ptr<Link>& link, HelloMessage message) 
 void RootServer::start() {
   timer_->cancel();
   if (std::optional<Failure> failure = roll_.differences()) return fail(std::move(*failure));
-  if (known_) door_.close();
   phase_ = Phase::kRunning;
+  if (rules_.door_shuts || rules_.known) door_.close();
   exchange_.begin(roll_.ranks());
   broadcast(encode(roll_.take_welcome()));
 }

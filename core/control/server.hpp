@@ -15,6 +15,7 @@
 #include "control/door.hpp"
 #include "control/exchange.hpp"
 #include "control/loop.hpp"
+#include "control/network.hpp"
 #include "control/roll_call.hpp"
 #include "control/wire.hpp"
 
@@ -26,11 +27,17 @@ namespace weft::control {
 /// for the next communicator that meets there.
 class RootServer final : public std::enable_shared_from_this<RootServer>, private Link::User {
  public:
-  static void open(Socket listener, const Token& token, bool known);
+  struct Rules {
+    WhiteList white_list;
+    bool door_shuts = false;  // when all ranks have joined: others need the port
+    bool known = false;       // meets at a place that all know; its door shuts too
+  };
+
+  static void open(Socket listener, const Token& token, const Rules& rules);
   /// The server of a root info if this process has it; of a known root the latest.
   static RootServer* find(const Token& token);
 
-  RootServer(Socket listener, const Token& token, bool known);
+  RootServer(Socket listener, const Token& token, Rules rules);
 
   /// Ranks can still join.
   bool is_joining() const noexcept { return phase_ == Phase::kJoining; }
@@ -66,7 +73,7 @@ class RootServer final : public std::enable_shared_from_this<RootServer>, privat
   void close();
 
   const Token token_;
-  const bool known_;
+  const Rules rules_;
   Door door_;
   std::unique_ptr<Timer>
       timer_;  // joining: the deadline; running: of the exchange; failed: the end

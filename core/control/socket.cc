@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <system_error>
@@ -57,14 +56,20 @@ void set_option(int fd, int level, int name, int value) noexcept {
   (void)::setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// Small frames leave at once; a host that went away is noticed after 10 to 20 seconds.
-void tune(int fd) noexcept {
+// Small frames leave at once; a host that went away is noticed after half of the time of detection,
+// or after all of it while something is on its way there.
+void tune(int fd, const FaultDetection& detection) noexcept {
+  constexpr int kMostSeconds = 7200;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (detection.time.count() <= 0) return;
+  const int seconds =
+      static_cast<int>(std::min<std::int64_t>(detection.time.count(), kMostSeconds));
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, seconds * 1000);
+  if (!detection.heartbeat) return;
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 4);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, std::max(1, seconds / 5));
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, seconds / 10));
   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 20'000);
 }
 
 // Connecting to a port nobody listens on can meet itself when the system picks that port as the
@@ -101,28 +106,15 @@ int try_connect(int fd, const Endpoint& endpoint, Clock::time_point deadline) {
   return is_connected_to_itself(fd) ? ECONNREFUSED : 0;
 }
 
-// 0 or the error number. Sets the port in `endpoint`.
-int listen_on(int fd, Endpoint& endpoint) {
-  auto* address = reinterpret_cast<sockaddr*>(&endpoint.address);
-  if (::bind(fd, address, endpoint.length) != 0 || ::listen(fd, SOMAXCONN) != 0) return errno;
-  socklen_t size = sizeof endpoint.address;
-  if (::getsockname(fd, address, &size) != 0)
-    throw Error(HCCL_E_SYSCALL, "getsockname failed: " + error_text(errno));
-  endpoint.port = ntohs(endpoint.address.ss_family == AF_INET6
-                            ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
-                            : reinterpret_cast<sockaddr_in*>(address)->sin_port);
-  return 0;
-}
-
 // No socket if the connection was refused until `refused_until`.
 Socket connect_until(const Endpoint& endpoint, Clock::time_point deadline,
-                     Clock::time_point refused_until) {
+                     Clock::time_point refused_until, const FaultDetection& detection) {
   constexpr std::chrono::milliseconds kLongestPause{200};
   for (auto pause = std::chrono::milliseconds(10);; pause = std::min(2 * pause, kLongestPause)) {
     Socket socket = Socket::open(endpoint.address.ss_family);
     const int error = try_connect(socket.fd(), endpoint, deadline);
     if (error == 0) {
-      tune(socket.fd());
+      tune(socket.fd(), detection);
       return socket;
     }
     if (error == ETIMEDOUT)
@@ -143,13 +135,16 @@ std::mutex& fork_mutex() { return fork_state().mutex; }
 std::uint64_t fork_generation() noexcept { return fork_state().generation; }
 
 Socket::Socket(Socket&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), generation_(other.generation_) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      generation_(other.generation_),
+      peer_ip_(std::move(other.peer_ip_)) {}
 
 Socket& Socket::operator=(Socket&& other) noexcept {
   if (this != &other) {
     close();
     fd_ = std::exchange(other.fd_, -1);
     generation_ = other.generation_;
+    peer_ip_ = std::move(other.peer_ip_);
   }
   return *this;
 }
@@ -167,12 +162,20 @@ Socket Socket::open(int family) {
 
 Socket Socket::accept(int listener) noexcept {
   ForkState& state = fork_state();
-  const std::lock_guard lock(state.mutex);
-  const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd < 0) return {};
-  tune(fd);
-  state.fds.insert(fd);
-  return {fd, state.generation};
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  auto* address = reinterpret_cast<sockaddr*>(&peer);
+  Socket socket;
+  {
+    const std::lock_guard lock(state.mutex);
+    // It has the options of the listener.
+    socket.fd_ = ::accept4(listener, address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    socket.generation_ = state.generation;
+    if (!socket) return {};
+    state.fds.insert(socket.fd_);
+  }
+  socket.peer_ip_ = canonical_ip(address);
+  return socket;
 }
 
 void Socket::close() noexcept {
@@ -220,48 +223,86 @@ bool is_unspecified(const Endpoint& endpoint) noexcept {
   return reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_addr.s_addr == INADDR_ANY;
 }
 
-Endpoint listen_endpoint() {
-  const char* wanted = std::getenv("HCCL_IF_IP");
-  // The literal EmptyString counts as unset in every HCCL variable.
-  if (wanted == nullptr || std::strcmp(wanted, "EmptyString") == 0)
-    return parse_endpoint("127.0.0.1", 0, "loopback");
-  Endpoint endpoint = parse_endpoint(wanted, 0, "environment variable HCCL_IF_IP");
+std::string show(const Endpoint& endpoint) {
+  return endpoint.ip + " port " + std::to_string(endpoint.port);
+}
+
+Endpoint parse_own_address(const std::string& ip) {
+  const std::string source = "environment variable HCCL_IF_IP";
+  Endpoint endpoint = parse_endpoint(ip, 0, source);
   if (is_unspecified(endpoint))
-    throw Error(HCCL_E_PARA, "environment variable HCCL_IF_IP: '" + endpoint.ip +
+    throw Error(HCCL_E_PARA, source + ": '" + ip +
                                  "' is no address that other ranks can connect to; set one of this "
                                  "host's addresses or unset it");
   return endpoint;
 }
 
-std::string show(const Endpoint& endpoint) {
-  return endpoint.ip + " port " + std::to_string(endpoint.port);
+void set_port(Endpoint& endpoint, std::uint16_t port) noexcept {
+  endpoint.port = port;
+  if (endpoint.address.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(&endpoint.address)->sin6_port = htons(port);
+  } else {
+    reinterpret_cast<sockaddr_in*>(&endpoint.address)->sin_port = htons(port);
+  }
 }
 
-Socket listen_at(Endpoint& endpoint) {
+std::string canonical_ip(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* digits = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  if (address->sa_family == AF_INET6)
+    digits = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  (void)::inet_ntop(address->sa_family, digits, text, sizeof text);
+  return text;
+}
+
+Socket try_listen(Endpoint& endpoint, const FaultDetection& detection) {
   Socket socket = Socket::open(endpoint.address.ss_family);
-  if (const int error = listen_on(socket.fd(), endpoint); error != 0)
-    throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
-                                    error_text(error) +
-                                    "; HCCL_IF_IP, if set, must be an address of this host");
+  auto* address = reinterpret_cast<sockaddr*>(&endpoint.address);
+  // A port that was used a moment ago is free. Two processes may then both be bound to it: the
+  // second to listen learns it.
+  if (endpoint.port != 0) set_option(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
+  tune(socket.fd(), detection);
+  if (::bind(socket.fd(), address, endpoint.length) != 0 || ::listen(socket.fd(), SOMAXCONN) != 0) {
+    const int error = errno;
+    socket.close();
+    errno = error;
+    return {};
+  }
+  socklen_t size = sizeof endpoint.address;
+  if (::getsockname(socket.fd(), address, &size) != 0)
+    throw Error(HCCL_E_SYSCALL, "getsockname failed: " + error_text(errno));
+  endpoint.port = ntohs(endpoint.address.ss_family == AF_INET6
+                            ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                            : reinterpret_cast<sockaddr_in*>(address)->sin_port);
   return socket;
 }
 
-Socket listen_if_free(Endpoint& endpoint) {
-  Socket socket = Socket::open(endpoint.address.ss_family);
-  // Connections of the last communicator that met here do not keep the next one out.
-  set_option(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
-  const int error = listen_on(socket.fd(), endpoint);
-  if (error == 0) return socket;
-  if (error == EADDRINUSE) return {};
+void refuse_to_listen(const Endpoint& endpoint, int error) {
   throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
                                   error_text(error) +
+                                  "; HCCL_IF_IP, if set, must be an address of this host");
+}
+
+Socket listen_at(Endpoint& endpoint, const FaultDetection& detection) {
+  Socket socket = try_listen(endpoint, detection);
+  if (!socket) refuse_to_listen(endpoint, errno);
+  return socket;
+}
+
+Socket listen_if_free(Endpoint& endpoint, const FaultDetection& detection) {
+  Socket socket = try_listen(endpoint, detection);
+  if (socket || errno == EADDRINUSE) return socket;
+  throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
+                                  error_text(errno) +
                                   "; the rank table must name an address of this host for the "
                                   "server of rank 0, or none if all ranks are on one host");
 }
 
-Socket connect_to(const Endpoint& endpoint, Clock::time_point deadline) {
-  Socket socket = connect_until(endpoint, deadline,
-                                std::min(deadline, Clock::now() + std::chrono::milliseconds(1000)));
+Socket connect_to(const Endpoint& endpoint, Clock::time_point deadline,
+                  const FaultDetection& detection) {
+  Socket socket =
+      connect_until(endpoint, deadline,
+                    std::min(deadline, Clock::now() + std::chrono::milliseconds(1000)), detection);
   if (!socket)
     throw Error(HCCL_E_TCP_CONNECT,
                 "nobody listens at the root's address " + show(endpoint) +
@@ -270,8 +311,9 @@ Socket connect_to(const Endpoint& endpoint, Clock::time_point deadline) {
   return socket;
 }
 
-Socket connect_when_open(const Endpoint& endpoint, Clock::time_point deadline) {
-  return connect_until(endpoint, deadline, deadline);
+Socket connect_when_open(const Endpoint& endpoint, Clock::time_point deadline,
+                         const FaultDetection& detection) {
+  return connect_until(endpoint, deadline, deadline, detection);
 }
 
 }  // namespace weft::control

@@ -253,6 +253,7 @@ bool Pending::look_at(uint32_t index, Clock::time_point now) noexcept {
     if (tools_.table.passed(tools_.endpoint, begin_mark(index)) != 0) call.begun = now;
     return false;
   }
+  watch_.tell_of_wait(call.begun, "other ranks", call.number, call.key);
   if (setup_.timeout.count() == 0 || now - call.begun <= setup_.timeout) return false;
   watch_.give_up(
       HCCL_E_TIMEOUT,

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "base/log.hpp"
 #include "base/op_names.hpp"
 #include "hccl/hccl_types.h"
 
@@ -80,6 +82,7 @@ bool Watch::hopeless(const Wait& wait, uint32_t peer) const noexcept {
 
 int32_t Watch::check_time(const Wait& wait, uint32_t peer, uint64_t call,
                           const comm::CallKey& key) noexcept {
+  tell_of_wait(wait.since, setup_.peer_names[peer], call, key);
   if (setup_.timeout.count() == 0 || Clock::now() - wait.since <= setup_.timeout) return 0;
   Fault fault{};
   fault.code = HCCL_E_TIMEOUT;
@@ -89,6 +92,34 @@ int32_t Watch::check_time(const Wait& wait, uint32_t peer, uint64_t call,
   fault.timeout_ms = static_cast<uint64_t>(setup_.timeout.count());
   fault.key_a = key;
   return raise(fault);
+}
+
+/// At most one line in an interval.
+void Watch::tell_of_wait(Clock::time_point since, std::string_view for_whom, uint64_t call,
+                         const comm::CallKey& key) noexcept {
+  if (setup_.monitor.count() == 0) return;
+  const Clock::time_point now = Clock::now();
+  Clock::time_point told = told_.load(std::memory_order_relaxed);
+  if (now - std::max(since, told) <= setup_.monitor) return;
+  if (!told_.compare_exchange_strong(told, now, std::memory_order_relaxed)) return;
+  log::tell(fmt::format("rank {} has waited {:.1f} s for {} in call or message {}, {}", setup_.rank,
+                        std::chrono::duration<double>(now - since).count(), for_whom, call,
+                        comm::describe(key)));
+}
+
+/// For HCCL_DIAGNOSE_ENABLE.
+std::string Watch::diagnosis() const {
+  std::string text;
+  for (uint32_t r = 0; r < setup_.ranks; ++r) {
+    constexpr const char* kStates[] = {"alive", "has left", "lost"};
+    text += fmt::format("{}{}: {}, {} calls ended in the direct engine{}", r == 0 ? "" : "; ",
+                        setup_.peer_names[r], kStates[static_cast<int>(state(r))],
+                        setup_.boards[r]->progress.done.load(std::memory_order_acquire),
+                        setup_.boards[r]->identity.gave_up.load(std::memory_order_acquire) != 0
+                            ? ", has given up"
+                            : "");
+  }
+  return text;
 }
 
 /// Whoever left may have done so because of a failure that it knew.
@@ -161,6 +192,9 @@ void Watch::set_failure(int32_t code, const std::string& text) noexcept {
   if (failure_.load(std::memory_order_relaxed) != 0) return;
   failure_text_ = text;
   failure_.store(code, std::memory_order_release);
+  if (setup_.diagnose) {
+    log::tell(fmt::format("rank {} has failed: {}. Ranks: {}", setup_.rank, text, diagnosis()));
+  }
 }
 
 std::string Watch::explain(const Fault& fault) const {

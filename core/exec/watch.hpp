@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/call.hpp"
@@ -32,6 +33,8 @@ struct Setup {
   uint64_t scratch_bytes = 0;
   uint32_t spins = 0;                    // polls of a signal before the thread is given back
   std::chrono::milliseconds timeout{0};  // of a wait; 0 = none
+  std::chrono::milliseconds monitor{0};  // longer waits are logged; 0 = none
+  bool diagnose = false;                 // log a failure when it happens
 };
 
 /// One thing that is waited for, over many resumes of a task.
@@ -103,6 +106,10 @@ class Watch {
   int32_t check_time(const Wait& wait, uint32_t peer, uint64_t call,
                      const comm::CallKey& key) noexcept;
 
+  /// Logs a wait that takes longer than the interval to monitor.
+  void tell_of_wait(std::chrono::steady_clock::time_point since, std::string_view for_whom,
+                    uint64_t call, const comm::CallKey& key) noexcept;
+
   /// Give up, and tell all ranks why. They return the failure.
   int32_t raise(const Fault& fault) noexcept;
   /// Because `peer` is gone, or for the reason that another rank tells.
@@ -117,6 +124,7 @@ class Watch {
   int32_t adopt(const Fault& fault) noexcept;
   int32_t raise_lost(uint32_t peer, uint64_t call, const comm::CallKey& key) noexcept;
   void set_failure(int32_t code, const std::string& text) noexcept;
+  [[nodiscard]] std::string diagnosis() const;
   [[nodiscard]] std::string explain(const Fault& fault) const;
 
   static constexpr uint32_t kLost = 1;       // some peer is
@@ -126,6 +134,7 @@ class Watch {
   std::unique_ptr<std::atomic<PeerState>[]> states_;
   std::atomic<uint32_t> marks_{0};  // one word, since every call looks at it
   std::atomic<int32_t> failure_{0};
+  std::atomic<std::chrono::steady_clock::time_point> told_{};  // when a wait was logged last
   mutable std::mutex mutex_;  // guards the texts and this rank's Fault; taken only on failure
   std::string failure_text_;
   std::string lost_text_;

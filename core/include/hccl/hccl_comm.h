@@ -149,8 +149,11 @@ extern HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType cfgType, uint3
 extern HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) HCOMM_WEAK_SYMBOL;
 
 /*
- * HCCL_DETERMINISTIC: 0 off, 1 on, 2 strict; others HCCL_E_PARA. Process-wide. Without effect if
- * the environment variable of that name exists.
+ * HCCL_DETERMINISTIC: 0 off, 1 on, 2 strict; others HCCL_E_PARA. Process-wide: for communicators
+ * that are made later, unless their configuration says something, and for those of the calling
+ * thread's device, not while one of their operators is being called. To be called alike by all
+ * ranks. Without effect if the environment variable of that name exists. Other configurations have
+ * no effect, and Get leaves *configValue as it is.
  */
 extern HcclResult HcclSetConfig(HcclConfig config,
                                 union HcclConfigValue configValue) HCOMM_WEAK_SYMBOL;

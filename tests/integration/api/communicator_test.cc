@@ -76,12 +76,13 @@ TEST(Init, NeedsACurrentDeviceBeforeAnythingElse) {
 }
 
 TEST(InitRootInfo, BadEnvironmentVariablesAreNamed) {
-  run_alone([](Rank&) {
+  GroupOptions options;
+  options.environment["HCCL_BUFFSIZE"] = "0";
+  const auto body = [](Rank&) {
     HcclComm comm = nullptr;
-    const HcclRootInfo root = new_root();
+    const HcclRootInfo root{};
     HcclRootInfo unused;
     const HcclCommConfig config = fresh_config();
-    setenv("HCCL_BUFFSIZE", "0", 1);
     refused(HcclGetRootInfo(&unused), HCCL_E_PARA, {"HCCL_BUFFSIZE", "\"0\""});
     refused(HcclCommInitRootInfo(1, nullptr, 0, &comm), HCCL_E_PTR, {"rootInfo"});
     refused(HcclCommInitRootInfo(1, &root, 0, &comm), HCCL_E_PARA, {"HCCL_BUFFSIZE", "\"0\""});
@@ -89,7 +90,14 @@ TEST(InitRootInfo, BadEnvironmentVariablesAreNamed) {
             {"HCCL_BUFFSIZE"});
     int32_t device = 0;
     refused(HcclCommInitAll(1, &device, &comm), HCCL_E_PARA, {"HCCL_BUFFSIZE"});
-  });
+    unsetenv("HCCL_BUFFSIZE");
+    ok(HcclCommInitAll(1, &device, &comm));
+    // What was right once is kept.
+    setenv("HCCL_BUFFSIZE", "0", 1);
+    ok(HcclGetRootInfo(&unused));
+    ok(HcclCommDestroy(comm));
+  };
+  run_alone(body, options);
 }
 
 TEST(Queries, CheckTheirArguments) {
@@ -319,7 +327,31 @@ TEST(Config, WrongValuesAreNamed) {
     config = fresh_config();
     memset(config.hcclCommName, 'n', sizeof config.hcclCommName);
     refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclCommName"});
+    config = fresh_config();
+    config.hcclRdmaTrafficClass = 254;
+    refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRdmaTrafficClass", "multiple of 4"});
+    config = fresh_config();
+    config.hcclRdmaServiceLevel = 8;
+    refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRdmaServiceLevel", "8"});
+    for (const char* levels : {"L1:0,", ",", "L0:0,,L1:0", "L0:0,L1:0,L2:0,L3:0"}) {
+      config = fresh_config();
+      strcpy(config.hcclRetryEnable, levels);
+      refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRetryEnable"});
+    }
+    config = fresh_config();
+    strcpy(config.hcclRetryParams, "MaxCnt:11");
+    refused(join_alone(&config, &comm), HCCL_E_PARA, {"hcclRetryParams", "MaxCnt"});
     check(comm == nullptr, "a failed call gave a communicator");
+    // Of these a wrong one is ignored.
+    config = fresh_config();
+    strcpy(config.hcclRetryEnable, "L1:1, nonsense");
+    strcpy(config.hcclRetryParams, "MaxCnt:3,HoldTime:5000,IntervalTime:1000");
+    strcpy(config.hcclAlgo, "EmptyString");
+    config.hcclOpExpansionMode = 7;
+    config.hcclRdmaTrafficClass = 252;
+    config.hcclRdmaServiceLevel = 7;
+    ok(join_alone(&config, &comm));
+    ok(HcclCommDestroy(comm));
     for (const uint32_t deterministic : {0u, 1u, 2u}) {
       config = fresh_config();
       config.hcclDeterministic = deterministic;

@@ -223,7 +223,9 @@ std::string noise_bytes(size_t size, uint32_t seed) {
 }
 
 TEST(Strangers, AtTheRootsPortDisturbNobody) {
-  run_ranks(3, Layout::kProcesses, [](Rank& rank) {
+  GroupOptions options;
+  options.environment["HCCL_IF_IP"] = "127.0.0.1";
+  const auto body = [](Rank& rank) {
     const HcclRootInfo root = rank.share_root();
     std::unique_ptr<Strangers> strangers;
     if (rank.rank() == 0) {
@@ -246,7 +248,8 @@ TEST(Strangers, AtTheRootsPortDisturbNobody) {
     strangers.reset();
     expect_working(comm, 3);
     ok(HcclCommDestroy(comm));
-  });
+  };
+  run_ranks(3, Layout::kProcesses, body, options);
 }
 
 }  // namespace

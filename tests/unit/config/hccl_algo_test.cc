@@ -154,6 +154,12 @@ TEST(HcclAlgo, OfAConfigurationOnlyWarnsOfAnUnknownOperator) {
   }
 }
 
+TEST(HcclAlgo, TakesTheWordEmptyStringForNothing) {
+  for (const Source source : {Source::kVariable, Source::kCommConfig}) {
+    EXPECT_FALSE(parse_hccl_algo("EmptyString", source).given);
+  }
+}
+
 struct Wrong {
   const char* text;
   const char* message;  // its beginning, after the source and the text

@@ -2,8 +2,6 @@
 // Ranks as threads of one process: joining, refusals, exchanges, leaving.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "control/root_info.hpp"
 #include "support.hpp"
 
@@ -252,68 +250,6 @@ TEST(Sessions, LeaveNoDescriptorsBehind) {
     }
   }
   EXPECT_TRUE(eventually([&] { return open_descriptors() <= before; }));
-}
-
-// Sets a variable for one test.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Environment() { ::unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
-TEST(Address, FollowsHcclIfIp) {
-  const Environment ip("HCCL_IF_IP", "127.0.0.2");
-  const HcclRootInfo info = new_root();
-  EXPECT_TRUE(root_identifier(info).starts_with("127.0.0.2_"));
-  for (const JoinResult& rank : join_all(info, 2)) EXPECT_TRUE(rank.session) << rank.text;
-}
-
-TEST(Address, DefaultsToLoopbackAndNamesTheCommunicator) {
-  HcclRootInfo info;
-  open_root(&info, 5);
-  const RootInfo root = read_root_info(info);
-  EXPECT_TRUE(root_identifier(info).starts_with("127.0.0.1_" + std::to_string(root.port) + "_5_"));
-  EXPECT_LT(root_identifier(info).size(), 128u);
-}
-
-TEST(Address, ThatIsInvalidIsAParameterErrorNamingTheVariable) {
-  for (const char* value : {"", "localhost", "1.2.3", "::1%nowhere", "0.0.0.0", "::"}) {
-    const Environment ip("HCCL_IF_IP", value);
-    try {
-      new_root();
-      FAIL() << "accepted '" << value << "'";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), HCCL_E_PARA);
-      EXPECT_TRUE(contains(error.what(), "HCCL_IF_IP")) << error.what();
-    }
-  }
-}
-
-TEST(Address, MayBeVersionSix) {
-  const Environment ip("HCCL_IF_IP", "::1");
-  HcclRootInfo info;
-  try {
-    info = new_root();
-  } catch (const Error& error) {
-    // A host without version six says so; it is a valid address all the same.
-    EXPECT_NE(error.code(), HCCL_E_PARA) << error.what();
-    return;
-  }
-  EXPECT_TRUE(root_identifier(info).starts_with("::1_"));
-  for (const JoinResult& rank : join_all(info, 2)) EXPECT_TRUE(rank.session) << rank.text;
-}
-
-TEST(Address, OfAnotherHostIsANetworkError) {
-  const Environment ip("HCCL_IF_IP", "192.0.2.1");
-  try {
-    new_root();
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), HCCL_E_NETWORK) << error.what();
-  }
 }
 
 }  // namespace

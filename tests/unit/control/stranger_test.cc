@@ -250,7 +250,7 @@ class BrokenRoot : public testing::TestWithParam<Case> {};
 
 // The root is spoken for by hand.
 TEST_P(BrokenRoot, EndsTheSession) {
-  Endpoint endpoint = listen_endpoint();
+  Endpoint endpoint = parse_endpoint("127.0.0.1", 0, "test");
   const Socket listener = listen_at(endpoint);
   HcclRootInfo info;
   write_root_info({endpoint.ip, endpoint.port, "a", 42, {}, "name"}, &info);
@@ -319,7 +319,7 @@ TEST(Strangers, ThatIdleInNumbersNeitherKeepRanksOutNorUseUpDescriptors) {
 }
 
 TEST(Door, DropsWhoSaysNothingInTime) {
-  Endpoint endpoint = listen_endpoint();
+  Endpoint endpoint = parse_endpoint("127.0.0.1", 0, "test");
   Socket listener = listen_at(endpoint);
   std::unique_ptr<Door> door;
   int guests = 0;
