@@ -20,6 +20,7 @@
 #include "api/guard.hpp"
 #include "api/handles.hpp"
 #include "api/operators.hpp"
+#include "api/state_callbacks.hpp"
 #include "base/log.hpp"
 #include "comm/library.hpp"
 #include "config/environment.hpp"
@@ -93,9 +94,14 @@ HcclResult join_root(const char* function, const Arguments& given) {
 }
 
 void destroy(HcclComm comm) {
-  if (give_up_joining(comm)) return;
-  const std::unique_ptr<Communicator> taken = take_idle(comm);
+  const StateChange change(comm);
+  if (give_up_joining(comm)) return;  // nothing was called on it so far
+  require_idle(comm);
+  change.tell(HCCL_COMM_STATE_PHASE_DESTROY_PRE);
+  std::unique_ptr<Communicator> taken = take_idle(comm);
   require(taken != nullptr, HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
+  taken.reset();
+  change.tell(HCCL_COMM_STATE_PHASE_DESTROY_POST);
 }
 
 /// The ranks of one HcclCommInitAll, each on a thread of its own.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -62,6 +63,11 @@ HcclCommConfig load(const HcclCommConfig* config) {
   HcclCommConfig defaults;
   HcclCommConfigInit(&defaults);
   // Older versions leave what they do not know uninitialised, whatever the size says.
+  if (info.version < 9) full.hcclBufferName[0] = '\0';
+  if (info.version < 10) {
+    full.hcclQos = defaults.hcclQos;
+    full.hcclSymWinMaxMemSizePerRank = defaults.hcclSymWinMaxMemSizePerRank;
+  }
   if (info.version < 2) full.hcclCommName[0] = '\0';
   if (info.version < 4) full.hcclOpExpansionMode = defaults.hcclOpExpansionMode;
   if (info.version < 5) {
@@ -86,6 +92,33 @@ std::string_view text_of(const char (&field)[N], const char* name) {
     refuse(fmt::format("{} has no end; at most {} characters and a NUL", name, N - 1));
   }
   return {field, length};
+}
+
+/// Whether level 2 is among those of "L1:0,L2:1", which have their values checked elsewhere.
+bool retries_links(std::string_view levels) {
+  std::string text(levels);
+  std::erase(text, ' ');
+  return (',' + text + ',').find(",L2:1,") != std::string::npos;
+}
+
+/// Fields that change nothing on a host, but are told or must be right.
+void apply_idle_fields(const HcclCommConfig& full, comm::Options& options) {
+  constexpr uint32_t kHighestMode = 6;
+  constexpr uint32_t kHighestQos = 7;
+  if (full.hcclOpExpansionMode <= kHighestMode) options.op_expansion = full.hcclOpExpansionMode;
+  const std::string_view levels = text_of(full.hcclRetryEnable, "hcclRetryEnable");
+  if (!levels.empty()) options.retries_links = retries_links(levels);
+  options.buffer_name.assign(full.hcclBufferName,
+                             strnlen(full.hcclBufferName, sizeof full.hcclBufferName));
+  if (!options.buffer_name.empty()) {
+    log::info(
+        fmt::format("HcclCommConfig: hcclBufferName \"{}\": the communicator has an HCCL "
+                    "buffer of its own nevertheless",
+                    options.buffer_name));
+  }
+  if (full.hcclQos != HCCL_COMM_QOS_CONFIG_NOT_SET && full.hcclQos > kHighestQos) {
+    refuse(fmt::format("hcclQos is {}; allowed are 0 to {}", full.hcclQos, kHighestQos));
+  }
 }
 
 /// Runs a check; what is wrong is that of the field.
@@ -152,7 +185,7 @@ comm::Options default_options(const config::Policy& policy) {
   if (env.connect_timeout) options.connect_timeout = *env.connect_timeout + kVerdict;
   options.exec_timeout = env.exec_timeout.value_or(settings.exec_timeout.value_or(kExecTimeout));
   options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
-  options.deterministic = env.deterministic.value_or(process_deterministic()) != 0;
+  options.deterministic = env.deterministic.value_or(process_deterministic());
   options.algo = env.algo;
   options.check_memory = env.check_memory;
   options.detection = env.network.detection;
@@ -160,6 +193,8 @@ comm::Options default_options(const config::Policy& policy) {
   options.debug = env.debug;
   options.monitor = env.diagnostics.monitor;
   options.diagnose = env.diagnose && env.diagnostics.task_exception;
+  const char* levels = std::getenv("HCCL_OP_RETRY_ENABLE");
+  options.retries_links = levels != nullptr && retries_links(levels);
   return options;
 }
 
@@ -174,7 +209,7 @@ void apply_config(const HcclCommConfig* config, comm::Options& options) {
       refuse(
           fmt::format("hcclDeterministic is {}; allowed are 0, 1 and 2", full.hcclDeterministic));
     }
-    options.deterministic = full.hcclDeterministic != 0;
+    options.deterministic = full.hcclDeterministic;
   }
   if (full.aclGraphZeroCopyEnable > 1) {
     refuse(fmt::format("aclGraphZeroCopyEnable is {}; allowed are 0 and 1",
@@ -192,6 +227,7 @@ void apply_config(const HcclCommConfig* config, comm::Options& options) {
                           full.hcclExecTimeOut));
   }
   check_hardware_fields(full);
+  apply_idle_fields(full, options);
   const config::HcclAlgo algo = config::parse_hccl_algo(text_of(full.hcclAlgo, "hcclAlgo"),
                                                         config::HcclAlgoSource::kCommConfig);
   if (algo.given) options.algo = algo;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/operators.hpp"
 #include "base/error.hpp"
 
 namespace weft::api {
@@ -94,6 +95,22 @@ std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
   if (communicator == nullptr) return nullptr;
   free_slot(static_cast<uint32_t>(&slot - slots));
   return communicator;
+}
+
+[[noreturn]] void refuse_handle() {
+  throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
+}
+
+void refuse_busy(const comm::Communicator& communicator) {
+  if (communicator.busy()) {
+    throw Error(HCCL_E_AGAIN,
+                "a call of this communicator has not ended; synchronise its streams and try again");
+  }
+  if (communicator.invitations()->awaited()) {
+    throw Error(HCCL_E_AGAIN,
+                "ranks of a sub communicator of this one have not met yet; destroy that first, or "
+                "try again");
+  }
 }
 
 }  // namespace
@@ -182,9 +199,7 @@ comm::Communicator& await_joined(HcclComm handle) {
     book().settled.wait(lock);
   }
   comm::Communicator* found = find(handle);
-  if (found == nullptr) {
-    throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
-  }
+  if (found == nullptr) refuse_handle();
   return *found;
 }
 
@@ -242,20 +257,19 @@ std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
   return take(*slot);
 }
 
+void require_idle(HcclComm handle) {
+  const std::lock_guard lock(book().mutex);
+  const comm::Communicator* found = find(handle);
+  if (found == nullptr) refuse_handle();
+  refuse_busy(*found);
+}
+
 std::unique_ptr<comm::Communicator> take_idle(HcclComm handle) {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;
   const std::lock_guard lock(book().mutex);
   const comm::Communicator* found = slot->communicator.load(std::memory_order_acquire);
-  if (found != nullptr && found->busy()) {
-    throw Error(HCCL_E_AGAIN,
-                "a call of this communicator has not ended; synchronise its streams and try again");
-  }
-  if (found != nullptr && found->invitations()->awaited()) {
-    throw Error(HCCL_E_AGAIN,
-                "ranks of a sub communicator of this one have not met yet; destroy that first, or "
-                "try again");
-  }
+  if (found != nullptr) refuse_busy(*found);
   return take(*slot);
 }
 

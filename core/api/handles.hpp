@@ -97,6 +97,9 @@ HcclComm handle_named(int32_t device, const std::string& name);
 /// What a communicator's name was reserved for.
 NameUse use_of(HcclComm handle);
 
+/// Throws Error: HCCL_E_PARA if the handle is none, HCCL_E_AGAIN if some call of it has not ended.
+void require_idle(HcclComm handle);
+
 /// Takes the communicator and its name out of the table, null if there is none.
 [[nodiscard]] std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept;
 

@@ -53,7 +53,7 @@ void set_deterministic(int32_t value) {
   }
   deterministic_of_process.store(static_cast<uint32_t>(value));
   for_each([&](comm::Communicator& each) {
-    if (each.on_current_device()) each.set_deterministic(value != 0);
+    if (each.on_current_device()) each.set_deterministic(static_cast<uint32_t>(value));
   });
 }
 

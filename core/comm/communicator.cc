@@ -215,7 +215,8 @@ void Communicator::meet(const HcclRootInfo& root, std::chrono::milliseconds time
       {"memory plugins", Library::instance().versions_of(names_of(opened_))},
       {"engines", has_both_engines() ? "tasks, direct" : policy_->settings().engine},
       {"HCCL buffer (bytes)", std::to_string(options_.scratch_bytes)},
-      {"deterministic", options_.deterministic ? "1" : "0"},
+      {"deterministic", options_.deterministic != 0 ? "1" : "0"},
+      {"hcclBufferName", options_.buffer_name},
   };
   if (!options_.members.empty()) hello.facts.push_back({"rankIds", options_.members});
   hello.blob = describe_endpoints();
@@ -257,6 +258,7 @@ void Communicator::connect() {
   attach_memories();
   invitations_ = std::make_shared<Invitations>(*session_, rank_);
   if (options_.debug.resources) log_resources();
+  registrations_ = std::make_unique<Registrations>(*session_, rank_, ranks_);
   session_->watch(this);
 }
 
@@ -335,18 +337,21 @@ void Communicator::on_peer_lost(uint32_t rank, const std::string& what) noexcept
   watch_->peer_lost(rank, what);
   invitations_->on_peer_gone(rank, what);
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
+  registrations_->on_peer_gone(rank);
   if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }
 
 void Communicator::on_cut_off(const std::string& why) noexcept {
   invitations_->on_cut_off(why);
   for (const auto& memory : memories_) memory->on_cut_off(why);
+  registrations_->on_cut_off(why);
 }
 
 void Communicator::on_peer_left(uint32_t rank) noexcept {
   watch_->peer_left(rank);
   invitations_->on_peer_gone(rank, setup_.peer_names[rank] + " has destroyed the communicator");
   for (const auto& memory : memories_) memory->on_peer_gone(rank);
+  registrations_->on_peer_gone(rank);
   if (tasks_engine_ != nullptr) tasks_engine_->peer_gone();
 }
 

@@ -3,6 +3,7 @@
 // state hangs here.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "comm/message.hpp"
 #include "comm/message_staging.hpp"
 #include "comm/plan_cache.hpp"
+#include "comm/registrations.hpp"
 #include "comm/schedule_cache.hpp"
 #include "comm/staging.hpp"
 #include "comm/tasks_engine.hpp"
@@ -36,12 +38,15 @@ namespace weft::comm {
 struct Options {
   std::string name;
   uint64_t scratch_bytes = 0;
-  bool deterministic = false;
+  uint32_t deterministic = 0;                   // 0, 1 or 2
   uint64_t window_bytes = WEFT_NOT_CONFIGURED;  // hcclSymWinMaxMemSizePerRank
   config::HcclAlgo algo;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
-  bool check_memory = false;  // WEFT_CHECK=memory
+  bool check_memory = false;   // WEFT_CHECK=memory
+  std::string buffer_name;     // hcclBufferName: must be the same on all ranks
+  uint32_t op_expansion = 0;   // hcclOpExpansionMode: without effect
+  bool retries_links = false;  // level 2 of hcclRetryEnable: without effect
   control::FaultDetection detection;
   bool entry_log = false;                // log every call
   config::DebugLogs debug;               // log more
@@ -96,6 +101,7 @@ class Communicator final : private control::Listener {
   [[nodiscard]] uint32_t ranks() const noexcept { return ranks_; }
   [[nodiscard]] int32_t device() const noexcept { return device_; }
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+  [[nodiscard]] const Options& options() const noexcept { return options_; }
 
   [[nodiscard]] const std::string& server_of(uint32_t rank) const noexcept;
   /// How many there are.
@@ -132,15 +138,28 @@ class Communicator final : private control::Listener {
   /// Whether the calling thread's device is that of the communicator.
   [[nodiscard]] bool on_current_device() const;
 
-  /// From now on. Not while a call is being issued.
-  void set_deterministic(bool wanted);
+  /// 0, 1 or 2, from now on. Not while a call is being issued.
+  void set_deterministic(uint32_t level);
+  [[nodiscard]] uint32_t deterministic() const noexcept { return deterministic_; }
+
+  /// Until resume(), issue() throws Error (HCCL_E_SUSPENDING). What is on its way goes on.
+  void suspend() noexcept { watch_->suspend(); }
+  void resume() noexcept { watch_->resume(); }
+  /// Throws Error if this communicator has failed: that cannot be undone.
+  void require_recovered() const;
+  [[nodiscard]] bool suspended() const noexcept { return watch_->suspended(); }
+  /// Some call was issued before.
+  [[nodiscard]] bool has_called() const noexcept {
+    return std::any_of(calls_by_way_.begin(), calls_by_way_.end(),
+                       [](uint64_t calls) { return calls != 0; });
+  }
 
   /// issue() may wait for room on a stream, and so for peers.
   [[nodiscard]] bool issue_waits() const noexcept { return tasks_engine_ != nullptr; }
 
   /// Some call has not ended yet.
   [[nodiscard]] bool busy() const noexcept {
-    return any_on_the_way() || messenger_->busy() ||
+    return any_on_the_way() || messenger_->busy() || registrations_->busy() ||
            (tasks_engine_ != nullptr && tasks_engine_->busy());
   }
   /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
@@ -162,6 +181,7 @@ class Communicator final : private control::Listener {
   /// (HCCL_E_NOT_SUPPORT).
   [[nodiscard]] MemoryGroup& memory(uint32_t family) const;
 
+  [[nodiscard]] Registrations& registrations() noexcept { return *registrations_; }
   /// Where its ranks meet for sub communicators.
   [[nodiscard]] const std::shared_ptr<Invitations>& invitations() const noexcept {
     return invitations_;
@@ -199,7 +219,7 @@ class Communicator final : private control::Listener {
   void forget(exec::Task& task) noexcept;
   bool is_independent(const exec::Task& task) const;
   void submit(exec::Task& task, void* stream);
-  /// Throws Error if this communicator can do no more calls.
+  /// Throws Error if this communicator can do no more calls, or is suspended.
   void check_health() const;
   /// Bytes of a rank's buffers from their beginning to the end of their last block.
   struct Extent {
@@ -261,7 +281,7 @@ class Communicator final : private control::Listener {
   const int32_t pid_;
   const bool traces_;  // tells of every call, in the trace or the log
   int32_t device_ = -1;
-  bool deterministic_;
+  uint32_t deterministic_;
 
   // That of the direct engine, or of the tasks engine where the transport has no direct one.
   void* endpoint_ = nullptr;
@@ -269,6 +289,7 @@ class Communicator final : private control::Listener {
   exec::Board* board_ = nullptr;  // null without the direct engine
   uint64_t magic_ = 0;            // of this communicator's boards
   std::unique_ptr<control::Session> session_;
+  std::unique_ptr<Registrations> registrations_;
   std::shared_ptr<Invitations> invitations_;
   exec::Setup setup_;
   std::unique_ptr<exec::Watch> watch_;

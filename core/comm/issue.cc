@@ -96,7 +96,7 @@ config::Choice Communicator::choose(const CallKey& key) const {
   query.ranks = ranks_;
   query.type = key.type;
   query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
-  query.deterministic = deterministic_;
+  query.deterministic = deterministic_ != 0;
   query.wish = options_.algo.level0(operation_name(key.op));
   return policy_->choose(query);
 }
@@ -164,19 +164,32 @@ exec::Task& Communicator::next_task() {
   return task;
 }
 
-void Communicator::set_deterministic(bool wanted) {
-  if (wanted == deterministic_) return;
-  deterministic_ = wanted;
+void Communicator::set_deterministic(uint32_t level) {
+  const bool changed = (level != 0) != (deterministic_ != 0);
+  deterministic_ = level;
+  if (!changed) return;
   plans_.forget(executor_->done());
   last_ = {};  // its texts are those of a plan
   repeated_ = nullptr;
 }
 
 void Communicator::check_health() const {
-  if (const int32_t code = watch_->health(); code != HCCL_SUCCESS) {
-    throw Error(static_cast<HcclResult>(code),
-                fmt::format("communicator {} has failed: {}", name(), watch_->health_text()));
-  }
+  const int32_t code = watch_->readiness();
+  if (code == HCCL_SUCCESS) return;
+  throw Error(static_cast<HcclResult>(code),
+              code == HCCL_E_SUSPENDING
+                  ? fmt::format("communicator {} is suspended; call HcclCommResume first", name())
+                  : fmt::format("communicator {} has failed: {}", name(), watch_->health_text()));
+}
+
+void Communicator::require_recovered() const {
+  const int32_t code = health();
+  if (code == HCCL_SUCCESS) return;
+  throw Error(
+      static_cast<HcclResult>(code),
+      fmt::format("communicator {} has failed and cannot go on; destroy it and make another "
+                  "one: {}",
+                  name(), watch_->health_text()));
 }
 
 /// Turns the caller's counts and displacements into bytes; the room for them is allocated with the

@@ -90,6 +90,7 @@ void Communicator::on_message(uint32_t from, std::span<const std::byte> bytes) n
   uint32_t space = 0;
   if (bytes.size() < sizeof space) return;
   std::memcpy(&space, bytes.data(), sizeof space);
+  if (space == Registrations::kSpace) return registrations_->on_message(from);
   if (space == Invitations::kSpace) return invitations_->on_message(from, bytes);
   if (space > memories_.size()) return;
   memories_[space - 1]->on_message(from, bytes);

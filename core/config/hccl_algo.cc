@@ -256,7 +256,9 @@ std::string HcclAlgo::canonical() const {
 }
 
 HcclAlgo parse_hccl_algo(std::string_view text, HcclAlgoSource source) {
-  return Parser(text, source).parse();
+  HcclAlgo made = Parser(text, source).parse();
+  made.as_given = text;
+  return made;
 }
 
 }  // namespace weft::config

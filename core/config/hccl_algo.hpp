@@ -22,6 +22,7 @@ struct HcclAlgo {
   /// Names of algorithms, of static storage; empty where nothing is asked for.
   using Levels = std::array<std::string_view, kLevels>;
 
+  std::string as_given;   // the text
   bool given = false;     // the text was not empty, though it may leave every choice open
   std::string_view from;  // "HCCL_ALGO" or "hcclAlgo"
   std::array<Levels, kOperators> levels{};  // by operator, in the order of HCCL's documents

@@ -40,7 +40,7 @@ void Watch::peer_lost(uint32_t rank, const std::string& what) {
     lost_rank_ = rank;
   }
   states_[rank].store(PeerState::kLost, std::memory_order_release);
-  any_lost_.store(true, std::memory_order_release);
+  marks_.fetch_or(kLost, std::memory_order_acq_rel);
 }
 
 void Watch::peer_left(uint32_t rank) noexcept {

@@ -55,6 +55,13 @@ class Watch {
     const int32_t code = failure();
     return code == 0 && any_lost() ? HCCL_E_REMOTE : code;
   }
+  /// The same for a call that is to begin: a suspended communicator takes none.
+  [[nodiscard]] int32_t readiness() const noexcept {
+    const int32_t code = failure();
+    if (code != 0) return code;
+    const uint32_t marks = marks_.load(std::memory_order_acquire);
+    return marks == 0 ? 0 : (marks & kLost) != 0 ? HCCL_E_REMOTE : HCCL_E_SUSPENDING;
+  }
   [[nodiscard]] std::string health_text() const;
   /// The same, but a lost peer counts only once something needed it.
   [[nodiscard]] int32_t failure() const noexcept {
@@ -67,7 +74,14 @@ class Watch {
   [[nodiscard]] PeerState state(uint32_t peer) const noexcept {
     return states_[peer].load(std::memory_order_acquire);
   }
-  [[nodiscard]] bool any_lost() const noexcept { return any_lost_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool any_lost() const noexcept {
+    return (marks_.load(std::memory_order_acquire) & kLost) != 0;
+  }
+  [[nodiscard]] bool suspended() const noexcept {
+    return (marks_.load(std::memory_order_acquire) & kSuspended) != 0;
+  }
+  void suspend() noexcept { marks_.fetch_or(kSuspended, std::memory_order_acq_rel); }
+  void resume() noexcept { marks_.fetch_and(~kSuspended, std::memory_order_acq_rel); }
   /// Boards of the other ranks that are neither lost nor left.
   [[nodiscard]] std::vector<Board*> living_peers() const;
   /// The board of a rank is still that of this communicator, or `closed`: its rank has left.
@@ -113,9 +127,12 @@ class Watch {
   [[nodiscard]] std::string diagnosis() const;
   [[nodiscard]] std::string explain(const Fault& fault) const;
 
+  static constexpr uint32_t kLost = 1;       // some peer is
+  static constexpr uint32_t kSuspended = 2;  // by the caller
+
   const Setup& setup_;
   std::unique_ptr<std::atomic<PeerState>[]> states_;
-  std::atomic<bool> any_lost_{false};
+  std::atomic<uint32_t> marks_{0};  // one word, since every call looks at it
   std::atomic<int32_t> failure_{0};
   std::atomic<std::chrono::steady_clock::time_point> told_{};  // when a wait was logged last
   mutable std::mutex mutex_;  // guards the texts and this rank's Fault; taken only on failure

@@ -116,8 +116,7 @@ def documented(page):
 
 
 def check_docs(args):
-    """The page lists every function under its header, with the state that the sources show, and
-    just the functions that the library exports."""
+    """The page lists every function under its header, and just those that the library exports."""
     functions, inlined = declared(args.include), inline(args.include)
     page = documented(args.page)
     findings = []
@@ -130,10 +129,8 @@ def check_docs(args):
     findings += differences(exported, listed, "the library", "the page")
     states = {name: state for table in page.values() for name, state in table.items()}
     findings += [f"{n}: unknown state '{s}'" for n, s in sorted(states.items())
-                 if s not in ("implemented", "not yet")]
-    missing = set(re.findall(r"^WEFT_NOT_YET\((\w+)", args.not_yet.read_text(), re.M))
-    marked = {n for n, s in states.items() if s == "not yet"}
-    return findings + differences(missing, marked, args.not_yet.name, "the page as 'not yet'")
+                 if s != "implemented"]
+    return findings
 
 
 def parse_arguments():
@@ -153,7 +150,6 @@ def parse_arguments():
     exports.set_defaults(check=check_exports)
     docs = commands.add_parser("docs", help=check_docs.__doc__)
     docs.add_argument("page", type=pathlib.Path)
-    docs.add_argument("not_yet", type=pathlib.Path)
     docs.add_argument("library")
     docs.set_defaults(check=check_docs)
     return parser.parse_args()

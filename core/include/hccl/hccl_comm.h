@@ -117,7 +117,8 @@ extern HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint
 
 /*
  * Frees a communicator; the handle is dead afterwards. Local: never waits for peers. NULL is fine.
- * HCCL_E_AGAIN while a call on it is unfinished. Any thread.
+ * HCCL_E_AGAIN while a call on it is unfinished; HCCL_E_PARA for a handle that is none (any more),
+ * as in all functions. Any thread.
  */
 extern HcclResult HcclCommDestroy(HcclComm comm) HCOMM_WEAK_SYMBOL;
 
@@ -131,13 +132,20 @@ extern HcclResult HcclGetCommName(HcclComm comm, char* commName) HCOMM_WEAK_SYMB
 extern HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* comm);
 /* A feature of HcclCommConfigCapability is there if its number is below the answer. */
 extern uint32_t HcclGetCommConfigCapability(void) HCOMM_WEAK_SYMBOL;
-/* What went wrong in earlier calls, HCCL_SUCCESS if nothing: HCCL_E_REMOTE for a dead peer. */
+/*
+ * What went wrong in earlier calls, HCCL_SUCCESS if nothing: HCCL_E_REMOTE for a dead peer,
+ * HCCL_E_PARA for calls that differ between ranks, HCCL_E_TIMEOUT. To be suspended is no error.
+ */
 extern HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError) HCOMM_WEAK_SYMBOL;
-/* READY or SUSPENDING of the communicator of that name. */
+/*
+ * READY or SUSPENDING of the communicator of that name on the current device, INVALID if it has
+ * failed. HCCL_E_PARA if there is none.
+ */
 extern HcclResult HcclCommGetStatus(const char* commId, HcclCommStatus* status);
 /*
  * One setting in force. infoLen is in bytes: exactly 4 for OP_EXPANSION_MODE (a
- * HcclOpExpansionMode), at least HCCL_COMM_ALGO_MAX_LENGTH for HCCL_ALGO (a string).
+ * HcclOpExpansionMode), at least HCCL_COMM_ALGO_MAX_LENGTH for HCCL_ALGO (a string, the rest is
+ * zeros). HCCL_E_PARA for another length or cfgType.
  */
 extern HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType cfgType, uint32_t infoLen,
                                     void* info);
@@ -158,26 +166,39 @@ extern HcclResult HcclSetConfig(HcclConfig config,
                                 union HcclConfigValue configValue) HCOMM_WEAK_SYMBOL;
 extern HcclResult HcclGetConfig(HcclConfig config,
                                 union HcclConfigValue* configValue) HCOMM_WEAK_SYMBOL;
-/* The same for one communicator. */
+/*
+ * The same for one communicator, whatever the environment says: for its later calls, on all ranks
+ * alike, not while an operator is being called.
+ */
 extern HcclResult HcclSetCommConfig(HcclComm comm, HcclConfig config,
                                     union HcclConfigValue configValue) HCOMM_WEAK_SYMBOL;
 extern HcclResult HcclGetCommConfig(HcclComm comm, HcclConfig config,
                                     union HcclConfigValue* configValue) HCOMM_WEAK_SYMBOL;
 
-/* Operators return HCCL_E_SUSPENDING from Suspend to Resume. Not beside an operator's call. */
+/*
+ * Operators return HCCL_E_SUSPENDING from Suspend to Resume, and nothing of them is issued; what
+ * was issued before goes on. Local. Not beside an operator's call. Suspending twice is as once;
+ * Resume without Suspend does nothing. A communicator that has failed, as by calls that were
+ * aborted, cannot be resumed: its code.
+ */
 extern HcclResult HcclCommSuspend(HcclComm comm) HCOMM_WEAK_SYMBOL;
 extern HcclResult HcclCommResume(HcclComm comm) HCOMM_WEAK_SYMBOL;
 
 /*
  * Moves the listed ranks to their backup (true) or default (false) network port. Both arrays have
- * nRanks entries. All ranks call it alike, with no operator unfinished.
+ * nRanks entries. All ranks call it alike, with no operator unfinished. The ranks of a host have no
+ * such ports: it checks its arguments and changes nothing. HCCL_E_PARA for a rank that is none or
+ * is there twice; with level 2 of hcclRetryEnable also before the first operator.
  */
 extern HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t* ranks, bool* useBackup,
                                            uint32_t nRanks) HCOMM_WEAK_SYMBOL;
 
 /*
- * Calls `cb` at state changes of every communicator of the process. regName has 1..159 bytes;
- * a second registration of a name replaces the first. args is handed on and may be NULL.
+ * Calls `cb` at state changes of every communicator of the process. regName has 1..159 bytes, else
+ * HCCL_E_PARA; a second registration of a name replaces the first. args is handed on and may be
+ * NULL. The changes: HcclCommDestroy, before the communicator goes and, with the dead handle,
+ * after; HcclCommResume of a suspended one, before and after. `cb` runs on the thread of that call
+ * and may call any function, but for the change itself: HCCL_E_AGAIN. What it returns is logged.
  */
 extern HcclResult HcclCommRegCommStateCallback(const char* regName, HcclCommStateCallback cb,
                                                void* args);
@@ -247,11 +268,19 @@ extern HcclResult HcommMemFree(void* ptr) HCOMM_WEAK_SYMBOL;
 
 /* ---- Memory shared ahead of time: one-sided registration. All sizes are bytes ---- */
 
-/* Registers memory of the caller; *handle is freed by HcclCommDeregister. */
+/*
+ * Registers memory of the caller; *handle is freed by HcclCommDeregister or with the communicator.
+ * HCCL_E_PARA for size 0. The flag is not looked at. Operators do not need it.
+ */
 extern HcclResult HcclCommRegister(HcclComm comm, void* addr, uint64_t size, void** handle,
                                    uint32_t flag) HCOMM_WEAK_SYMBOL;
+/* HCCL_E_PARA for a handle that is none of this communicator. */
 extern HcclResult HcclCommDeregister(HcclComm comm, void* handle) HCOMM_WEAK_SYMBOL;
-/* Exchanges a registration with 1..768 peers, listed in peerRanks. */
+/*
+ * Exchanges a registration with 1..768 peers, listed in peerRanks, each once, else HCCL_E_PARA.
+ * Blocks until each of them has called it with this rank: HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT
+ * seconds, HCCL_E_REMOTE for one that is gone; then this rank can exchange nothing any more.
+ */
 extern HcclResult HcclCommExchangeMem(HcclComm comm, void* windowHandle, uint32_t* peerRanks,
                                       uint32_t peerRankNum) HCOMM_WEAK_SYMBOL;
 

@@ -79,7 +79,7 @@ namespace {
 
 /// A few calls, every other one on the second stream. Threads resume them if `seed` is 0.
 void run_calls(uint32_t n, const weft_algorithm& algorithm, uint64_t count, uint32_t seed) {
-  const uint32_t calls = count < 100 ? kMostDepth + 5 : 5;
+  const uint32_t calls = count >= 100 ? 5 : n < 5 ? depth_of(n) + 5 : 20;
   Group group(n);
   std::vector<std::vector<int32_t>> ins, outs;
   for (uint32_t call = 0; call < calls; ++call) {
@@ -129,7 +129,8 @@ void run_ahead(const weft_algorithm& algorithm, uint64_t count, uint64_t ahead) 
   constexpr uint64_t kRoom = 256 << 10;
   Group group(3, kPatience, kRoom);
   std::deque<std::vector<int32_t>> data, rooms;
-  for (uint32_t call = 0; call < 2 * kMostDepth + 5; ++call) {
+  const uint32_t calls = count < 10'000 ? 2 * kMostDepth + 5 : kMiddleAreas + 5;
+  for (uint32_t call = 0; call < calls; ++call) {
     data.emplace_back(count);
     for (uint64_t i = 0; i < count; ++i) data.back()[i] = value(0, call, i);
     group.add(0, algorithm, count, data.back().data(), nullptr);

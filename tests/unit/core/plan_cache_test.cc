@@ -59,5 +59,16 @@ TEST(PlanCache, DoesNotFreeAPlanThatATaskUses) {
   for (uint64_t i = 5000; i < 6000; ++i) cache.insert(plan(i), 42);
 }
 
+TEST(PlanCache, ForgetsAllPlansButFreesNoneThatATaskUses) {
+  PlanCache cache;
+  exec::ExecPlan* busy = cache.insert(plan(1, 42), 0);
+  cache.insert(plan(2), 0);
+  cache.forget(0);
+  for (const uint64_t count : {1, 2}) EXPECT_EQ(cache.find(key(count)), nullptr);
+  EXPECT_EQ(busy->last_call, 42u);  // a freed one is found by the address sanitizer
+  EXPECT_NE(cache.insert(plan(1), 0), busy);
+  EXPECT_NE(cache.find(key(1)), nullptr);
+}
+
 }  // namespace
 }  // namespace weft::comm

@@ -58,6 +58,26 @@ TEST(Watch, ALostPeerCountsForHealthButFailsNothingByItself) {
   EXPECT_TRUE(watch.living_peers().empty());
 }
 
+TEST(Watch, ASuspendedRankIsHealthyButTakesNoCalls) {
+  Group group(3);
+  Watch& watch = group.watch(0);
+  EXPECT_EQ(watch.readiness(), HCCL_SUCCESS);
+  watch.suspend();
+  watch.suspend();
+  EXPECT_TRUE(watch.suspended());
+  EXPECT_EQ(watch.readiness(), HCCL_E_SUSPENDING);
+  EXPECT_EQ(watch.health(), HCCL_SUCCESS);
+  EXPECT_FALSE(watch.any_lost());
+  watch.peer_lost(1, "its process ended");
+  EXPECT_EQ(watch.readiness(), HCCL_E_REMOTE) << "that is worse";
+  EXPECT_TRUE(watch.suspended());
+  watch.resume();
+  EXPECT_FALSE(watch.suspended());
+  EXPECT_EQ(watch.readiness(), HCCL_E_REMOTE);
+  EXPECT_EQ(raise(group, HCCL_E_TIMEOUT, 2, 0), HCCL_E_TIMEOUT);
+  EXPECT_EQ(watch.readiness(), HCCL_E_TIMEOUT);
+}
+
 TEST(Watch, TheReasonIsThePeerThatWasLostNotTheOneThatLeftBecauseOfIt) {
   Group group(3);
   group.watch(0).peer_lost(2, "its process ended");

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The callbacks of HcclCommRegCommStateCallback, and the changes that they are told of.
+#pragma once
+
+#include "hccl/hccl_types.h"
+
+namespace weft::api {
+
+/// One change of a communicator's state. While it lives, another one of the same communicator is
+/// refused with HCCL_E_AGAIN: a callback may not destroy what is being destroyed.
+class StateChange {
+ public:
+  /// Throws Error.
+  explicit StateChange(HcclComm comm);
+  ~StateChange();
+  StateChange(const StateChange&) = delete;
+  StateChange& operator=(const StateChange&) = delete;
+
+  /// Calls all callbacks on this thread, in the order of their names, with no lock held. One that
+  /// fails is logged; the change goes on.
+  void tell(HcclCommStatePhase phase) const;
+
+ private:
+  const HcclComm comm_;
+};
+
+}  // namespace weft::api
