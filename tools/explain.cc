@@ -31,6 +31,7 @@ algorithm did it, what chose that, and by which way the input and the output of 
   range    active memory of a zero-copy range
   heap     memory of aclrtMalloc, which all ranks map
   local    any memory: the ranks are threads of one process
+  own      any memory: no other rank touches this buffer
   staged   copied through memory that all ranks map
 
 Behind a way that is not the first in the order of the policy stands why it was taken. The same is

@@ -12,6 +12,7 @@
 #include "api/group.hpp"
 #include "api/guard.hpp"
 #include "api/handles.hpp"
+#include "api/hcom.hpp"
 #include "api/operators.hpp"
 #include "cluster/rank_table.hpp"
 #include "config/environment.hpp"
@@ -22,7 +23,6 @@ namespace {
 
 using PolicyPointer = std::shared_ptr<const config::Policy>;
 
-constexpr const char* kWorldName = "hccl_world_group";
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr uint16_t kBasePort = 60000;
 constexpr uint32_t kPorts = 32;  // from the base port on: one for each device
@@ -34,27 +34,6 @@ struct TableArguments {
   bool with_config;
   const HcclCommConfig* config;
   HcclComm* comm;
-};
-
-/// A name that is given back unless a communicator has taken it over.
-class ReservedName {
- public:
-  explicit ReservedName(const NameUse& use) : use_(use) { reserve_name(use_); }
-  ~ReservedName() {
-    if (!taken_) release_name(use_);
-  }
-  ReservedName(const ReservedName&) = delete;
-  ReservedName& operator=(const ReservedName&) = delete;
-
-  HcclComm take(std::unique_ptr<comm::Communicator> communicator) {
-    const HcclComm comm = add(std::move(communicator), use_);
-    taken_ = true;
-    return comm;
-  }
-
- private:
-  const NameUse use_;
-  bool taken_ = false;
 };
 
 void check_arguments(const TableArguments& given) {
@@ -119,7 +98,7 @@ void init_from_table(const TableArguments& given, const PolicyPointer& policy, i
   *given.comm = nullptr;
   comm::Options options = default_options(*policy);
   if (given.with_config) apply_config(given.config, options);
-  if (options.name.empty()) options.name = kWorldName;
+  if (options.name.empty()) options.name = kWorldGroup;
   cluster::RankTableFile file(given.path);
   ReservedName name({device, options.name, fmt::format("the rank table {}", given.path), given.rank,
                      /*from_table=*/true});

@@ -99,6 +99,7 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       pid_(getpid()),
       traces_(tracing() || options_.entry_log || options_.debug.tasks),
       deterministic_(options_.deterministic),
+      deterministic_of_plans_(options_.deterministic),
       tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
@@ -296,13 +297,10 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.map = std::make_unique<exec::AddressMap>(std::move(deltas), 1 + plugins);
 }
 
-bool Communicator::on_current_device() const {
-  int32_t current = -1;
-  if (transport_.table->get_device(transport_.context, &current) == HCCL_SUCCESS) {
-    return current == device_;
-  }
-  static_cast<void>(plugin::take_failure());
-  return false;
+int32_t Communicator::health() const noexcept {
+  if (getpid() != pid_) return HCCL_E_UNAVAIL;  // a forked child does not see the others' memory
+  const int32_t code = watch_->health();
+  return code != 0 ? code : watch_->look_at_boards();
 }
 
 Communicator::Scope::Scope(const Communicator& entered)

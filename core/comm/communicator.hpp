@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -135,12 +136,13 @@ class Communicator final : private control::Listener {
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;
 
-  /// Whether the calling thread's device is that of the communicator.
-  [[nodiscard]] bool on_current_device() const;
-
-  /// 0, 1 or 2, from now on. Not while a call is being issued.
-  void set_deterministic(uint32_t level);
-  [[nodiscard]] uint32_t deterministic() const noexcept { return deterministic_; }
+  /// 0, 1 or 2, from the next call on. Any thread.
+  void set_deterministic(uint32_t level) noexcept {
+    deterministic_.store(level, std::memory_order_relaxed);
+  }
+  [[nodiscard]] uint32_t deterministic() const noexcept {
+    return deterministic_.load(std::memory_order_relaxed);
+  }
 
   /// Until resume(), issue() throws Error (HCCL_E_SUSPENDING). What is on its way goes on.
   void suspend() noexcept { watch_->suspend(); }
@@ -163,10 +165,7 @@ class Communicator final : private control::Listener {
            (tasks_engine_ != nullptr && tasks_engine_->busy());
   }
   /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
-  [[nodiscard]] int32_t health() const noexcept {
-    const int32_t code = watch_->health();
-    return code != 0 ? code : watch_->look_at_boards();
-  }
+  [[nodiscard]] int32_t health() const noexcept;
   [[nodiscard]] LastCall last_call() const noexcept;
   /// Why a buffer of the last call did not travel in the first way of the policy's order; empty if
   /// it did.
@@ -206,6 +205,7 @@ class Communicator final : private control::Listener {
   }
   std::vector<weft_peer_view> connect(void* endpoint, bool second, weft_endpoint_info& info) const;
   void set_up(const std::vector<weft_peer_view>& views);
+  void follow_deterministic();
   [[nodiscard]] CallKey plan_key(CallKey key) const;
   exec::ExecPlan* make_plan(const CallKey& key);
   /// Whether a call is one for the tasks engine; if not though the policy asks for it, `note` says
@@ -281,7 +281,8 @@ class Communicator final : private control::Listener {
   const int32_t pid_;
   const bool traces_;  // tells of every call, in the trace or the log
   int32_t device_ = -1;
-  uint32_t deterministic_;
+  std::atomic<uint32_t> deterministic_;
+  uint32_t deterministic_of_plans_;  // as it was when they were made
 
   // That of the direct engine, or of the tasks engine where the transport has no direct one.
   void* endpoint_ = nullptr;

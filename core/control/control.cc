@@ -94,6 +94,13 @@ void abandon_root(const HcclRootInfo& info, std::uint32_t ranks, HcclResult code
   });
 }
 
+void close_root(const HcclRootInfo& info) {
+  Loop::instance().post([token = read_root_info(info).token] {
+    RootServer* server = RootServer::find(token);
+    if (server != nullptr) server->shut();
+  });
+}
+
 void write_known_root(const KnownRoot& root, HcclRootInfo* info) {
   const Endpoint endpoint = parse_endpoint(root.ip, root.port, "the place of rank 0");
   if (is_unspecified(endpoint) || root.port == 0)

@@ -78,6 +78,10 @@ void RootServer::abandon(std::uint32_t ranks, Failure why) {
   fail(std::move(why));
 }
 
+void RootServer::shut() {
+  if (phase_ != Phase::kRunning) close();
+}
+
 void RootServer::welcome_guest(std::shared_ptr<Link> link) {
   link->hand_to(this, kMemberFrameLimit);
   guests_.push_back(std::move(link));

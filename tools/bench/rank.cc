@@ -17,9 +17,11 @@
 #include "acl/acl.h"
 #include "bench/buffers.hpp"
 #include "bench/call.hpp"
+#include "bench/complaint.hpp"
 #include "bench/layout.hpp"
 #include "bench/limit.hpp"
 #include "bench/pattern.hpp"
+#include "bench/work.hpp"
 #include "hccl/hccl.h"
 #include "weft/comm.h"
 
@@ -31,18 +33,6 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds kShortestBatch{100e-6};  // reading the clock must not count
 constexpr Seconds kWarmUp{2e-3};
 constexpr uint64_t kFewestBatches = 5;
-
-[[noreturn]] void fail(Team& team, uint32_t rank, const char* function, int code) {
-  const char* message = aclGetRecentErrMsg();
-  std::string_view detail = message == nullptr ? "" : message;
-  const std::string own_name = fmt::format("{}: ", function);
-  if (detail.starts_with(own_name)) detail.remove_prefix(own_name.size());
-  const bool hccl = std::strncmp(function, "Hccl", 4) == 0;
-  std::string text = fmt::format("{} failed with {}", function, code);
-  if (hccl) text += fmt::format(" ({})", HcclGetErrorString(static_cast<HcclResult>(code)));
-  if (!detail.empty()) text += fmt::format(": {}", detail);
-  team.fail(rank, text);
-}
 
 double median(const std::vector<double>& sorted) {
   const size_t middle = sorted.size() / 2;
@@ -82,9 +72,7 @@ class Rank {
     uint64_t batches;
   };
 
-  void need(const char* function, int code) {
-    if (code != 0) fail(team_, rank_, function, code);
-  }
+  void need(const char* function, int code) { tools::need(team_, rank_, function, code); }
   void make_patterns();
   void make_buffers();
   void place(const Shape& shape);
@@ -92,13 +80,14 @@ class Rank {
   uint64_t wrong(uint64_t slots = 1);
   uint64_t wrong_barriers(const Call& call);
   uint64_t checked_call(const Call& call);
-  void carry_out(const Call& call, uint64_t calls = 1);
+  void carry_out(const Call& call, uint64_t calls = 1, const Work* work = nullptr);
   template <class Body>
   Seconds time_units(uint64_t units, const Body& body);
   Seconds time_units(const Call& call, uint64_t units) {
     return time_units(units, [&] { carry_out(call, spec_.queue); });
   }
   uint64_t checked_limit(const Shape& shape);
+  void time_overlap(const Call& call, uint64_t units, uint64_t batch);
   Plan plan(const Call& call);
   Call call(const Shape& shape) const;
   size_t stride(const Layout& layout) const;
@@ -118,6 +107,7 @@ class Rank {
   std::optional<Buffer> first_;
   std::optional<Buffer> second_;  // not there in place
   std::optional<Limit> limit_;
+  std::optional<Work> work_;
   Layout layout_;  // of the current size
   // Where a call reads and writes: a buffer and an offset in bytes.
   Buffer* send_ = nullptr;
@@ -137,6 +127,7 @@ void Rank::join() {
        HcclCommInitRootInfo(spec_.ranks, &team_.root_info(), rank_, &comm_));
   make_patterns();
   make_buffers();
+  if (spec_.overlap) work_.emplace();
 }
 
 void Rank::make_patterns() {
@@ -152,7 +143,7 @@ void Rank::make_patterns() {
 
 void Rank::make_buffers() {
   const Fail failed = [this](const char* function, int code) {
-    fail(team_, rank_, function, code);
+    complain(team_, rank_, function, code);
   };
   const bool one = spec_.in_place || spec_.op == Op::kBroadcast;
   const size_t size = element_size(spec_);
@@ -247,15 +238,17 @@ uint64_t Rank::checked_call(const Call& call) {
   return wrong();
 }
 
-void Rank::carry_out(const Call& call, uint64_t calls) {
+/// Puts calls on the stream, computes, and waits for them.
+void Rank::carry_out(const Call& call, uint64_t calls, const Work* work) {
   Call each = call;
   for (uint64_t i = 0; i < calls; ++i) {
     if (slots_ > 1) each.receive = static_cast<std::byte*>(call.receive) + i % slots_ * stride_;
     const Issued issued = issue(each);
-    if (issued.result != HCCL_SUCCESS) fail(team_, rank_, issued.function, issued.result);
+    if (issued.result != HCCL_SUCCESS) complain(team_, rank_, issued.function, issued.result);
   }
+  if (work != nullptr) work->run();
   const aclError error = aclrtSynchronizeStream(stream_);
-  if (error != ACL_SUCCESS) fail(team_, rank_, "aclrtSynchronizeStream", error);
+  if (error != ACL_SUCCESS) complain(team_, rank_, "aclrtSynchronizeStream", error);
 }
 
 template <class Body>
@@ -266,7 +259,7 @@ Seconds Rank::time_units(uint64_t units, const Body& body) {
   return std::chrono::steady_clock::now() - start;
 }
 
-// Warms up until a unit's time is known well enough.
+// Warms up until a unit's time is known well enough: as long as that, the host is to compute.
 Rank::Plan Rank::plan(const Call& call) {
   carry_out(call);
   uint64_t units = 1;
@@ -278,6 +271,7 @@ Rank::Plan Rank::plan(const Call& call) {
   const double each = took / double(units);
   Plan plan{};
   plan.units = std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBatch.count() / each)));
+  if (work_) work_->set(Seconds(each));
   if (spec_.iterations == 0) {
     const double wanted = std::ceil(Seconds(spec_.min_time).count() / each);
     plan.units = std::max(plan.units, uint64_t(wanted) / Team::kMostBatches);
@@ -318,6 +312,12 @@ void Rank::explain(const Shape& shape) {
   team_.barrier();
 }
 
+void Rank::time_overlap(const Call& call, uint64_t units, uint64_t batch) {
+  const auto both = [&] { carry_out(call, spec_.queue, &*work_); };
+  team_.work_time(rank_, batch) = time_units(units, [&] { work_->run(); }).count();
+  team_.both_time(rank_, batch) = time_units(units, both).count();
+}
+
 void Rank::measure(const Shape& shape) {
   place(shape);
   const Call call = this->call(shape);
@@ -329,6 +329,7 @@ void Rank::measure(const Shape& shape) {
   if (spec_.check && keeps_input) prepare();
   for (uint64_t batch = 0; batch < timed.batches; ++batch) {
     team_.batch_time(rank_, batch) = time_units(call, timed.units).count();
+    if (work_) time_overlap(call, timed.units, batch);
     if (!limit_) continue;
     const uint64_t calls = timed.units * spec_.queue;
     team_.limit_time(rank_, batch) = time_units(calls, [&] { limit_->call(); }).count();
@@ -367,6 +368,14 @@ Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
     row.limit_us = scale * median(slowest(timed, [&](uint32_t rank, uint64_t batch) {
                      return team_.limit_time(rank, batch);
                    }));
+  }
+  if (work_) {
+    const auto of = [&](double& (Team::*time)(uint32_t, uint64_t)) {
+      return median(slowest(
+          timed, [&](uint32_t rank, uint64_t batch) { return (team_.*time)(rank, batch); }));
+    };
+    const double work = of(&Team::work_time);
+    row.hidden = (median(times) + work - of(&Team::both_time)) / work;
   }
   return row;
 }
@@ -407,14 +416,8 @@ void run_rank(const Spec& spec, Team& team, uint32_t rank) {
   self.leave();
 }
 
-void open_runtime(Team& team, uint32_t rank) {
-  const aclError error = aclInit(nullptr);
-  if (error != ACL_SUCCESS) fail(team, rank, "aclInit", error);
-}
+void open_runtime(Team& team, uint32_t rank) { need(team, rank, "aclInit", aclInit(nullptr)); }
 
-void close_runtime(Team& team, uint32_t rank) {
-  const aclError error = aclFinalize();
-  if (error != ACL_SUCCESS) fail(team, rank, "aclFinalize", error);
-}
+void close_runtime(Team& team, uint32_t rank) { need(team, rank, "aclFinalize", aclFinalize()); }
 
 }  // namespace weft::tools

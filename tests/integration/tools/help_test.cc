@@ -111,6 +111,14 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLine{"BenchNoTimeForASize",
                   {"bench", "barrier", "-n", "2", "--min-time", "2", "--timeout", "2"},
                   "less than --timeout"},
+        WrongLine{"BenchInitOfAnOperation",
+                  {"bench", "--init", "barrier", "-n", "2"},
+                  "measures no operation"},
+        WrongLine{"BenchInitWithoutRanks", {"bench", "--init"}, "-n is missing"},
+        WrongLine{"BenchInitOfASize", {"bench", "--init", "-n", "2", "-b", "8"}, "no --begin"},
+        WrongLine{"BenchInitLimit", {"bench", "--init", "-n", "2", "--limit"}, "no --limit"},
+        WrongLine{
+            "BenchInitTooMany", {"bench", "--init", "-n", "2", "--iters", "1001"}, "at most 1000"},
         WrongLine{"BenchTwoOperations", {"bench", "barrier", "barrier", "-n", "2"}, "too many"},
         WrongLine{"PluginsWithWord", {"plugins", "mesh"}, "too many"}),
     [](const testing::TestParamInfo<WrongLine>& each) { return each.param.name; });
