@@ -37,5 +37,6 @@ int bench_command(const Words& words);
 int explain_command(const Words& words);
 int plugins_command(const Words& words);
 int env_command(const Words& words);
+int new_command(const Words& words);
 
 }  // namespace weft::tools

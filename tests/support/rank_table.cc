@@ -9,19 +9,19 @@
 
 namespace weft::test {
 
-TakenPort::TakenPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+TakenPort::TakenPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* generic = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(bind(fd_, generic, size), 0);
-  EXPECT_EQ(listen(fd_, 1), 0);
-  EXPECT_EQ(getsockname(fd_, generic, &size), 0);
+  EXPECT_EQ(::bind(fd_, generic, size), 0);
+  EXPECT_EQ(::listen(fd_, 1), 0);
+  EXPECT_EQ(::getsockname(fd_, generic, &size), 0);
   number_ = ntohs(address.sin_port);
 }
 
-TakenPort::~TakenPort() { close(fd_); }
+TakenPort::~TakenPort() { ::close(fd_); }
 
 uint16_t free_port() { return TakenPort().number(); }
 

@@ -120,6 +120,11 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLine{
             "BenchInitTooMany", {"bench", "--init", "-n", "2", "--iters", "1001"}, "at most 1000"},
         WrongLine{"BenchTwoOperations", {"bench", "barrier", "barrier", "-n", "2"}, "too many"},
+        WrongLine{"NewWithoutKind", {"new"}, "what?"},
+        WrongLine{"NewUnknownKind", {"new", "algoritm", "x"}, "did you mean 'algorithm'?"},
+        WrongLine{"NewWithoutName", {"new", "algorithm"}, "what shall"},
+        WrongLine{"NewBadName", {"new", "algorithm", "My-1"}, "'My-1' is no name"},
+        WrongLine{"NewTwoNames", {"new", "algorithm", "a", "b"}, "'b' is one word too many"},
         WrongLine{"PluginsWithWord", {"plugins", "mesh"}, "too many"}),
     [](const testing::TestParamInfo<WrongLine>& each) { return each.param.name; });
 
