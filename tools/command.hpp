@@ -38,5 +38,6 @@ int explain_command(const Words& words);
 int plugins_command(const Words& words);
 int env_command(const Words& words);
 int new_command(const Words& words);
+int ab_command(const Words& words);
 
 }  // namespace weft::tools

@@ -25,9 +25,10 @@ struct Command {
   int (*call)(const Words& words);
 };
 
-constexpr std::array<Command, 6> kCommands = {{
+constexpr std::array<Command, 7> kCommands = {{
     {"run", "start the ranks of a program on this machine", run_command},
     {"bench", "measure and check a collective operation", bench_command},
+    {"ab", "tell which of two algorithms is the faster", ab_command},
     {"explain", "tell how one call is carried out, and why so", explain_command},
     {"plugins", "list the plugins of this installation", plugins_command},
     {"new", "write the beginnings of a plugin", new_command},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of a bench go as they are finished: of one of the two kinds.
+// Where the rows of a bench go as they are finished: of one kind.
 #pragma once
 
 #include "bench/team.hpp"
@@ -11,6 +11,7 @@ class Rows {
   virtual ~Rows() = default;
   virtual void add(const Row&) {}
   virtual void add(const Creation&) {}
+  virtual void add(const Comparison&) {}
 };
 
 }  // namespace weft::tools

@@ -146,6 +146,10 @@ void Supervisor::take_messages() {
       rows_.add(message.creation);
       continue;
     }
+    if (message.kind == Message::kComparison) {
+      rows_.add(message.comparison);
+      continue;
+    }
     processes_[spec_.threads ? 0 : message.rank].complained = true;
     if (!complaint_) {
       complaint_ = fmt::format("rank {}: {}", message.rank, message.text);

@@ -114,6 +114,13 @@ void Team::tell(const Creation& row) {
   send(message);
 }
 
+void Team::tell(const Comparison& comparison) {
+  Message message{};
+  message.kind = Message::kComparison;
+  message.comparison = comparison;
+  send(message);
+}
+
 void Team::fail(uint32_t rank, std::string_view text) {
   Message message{};
   message.kind = Message::kFailure;
