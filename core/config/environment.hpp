@@ -20,7 +20,6 @@ struct Environment {
   std::optional<std::chrono::milliseconds> exec_timeout;     // HCCL_EXEC_TIMEOUT; 0 = no limit
   std::optional<uint32_t> buffer_mb;                         // HCCL_BUFFSIZE
   std::optional<uint32_t> deterministic;                     // HCCL_DETERMINISTIC: 0, 1, 2
-  std::optional<uint16_t> base_port;                         // HCCL_IF_BASE_PORT
   HcclAlgo algo;                                             // HCCL_ALGO
   control::Network network;   // HCCL_IF_IP, HCCL_SOCKET_*, ports, white list, fault detection
   bool entry_log = false;     // HCCL_ENTRY_LOG_ENABLE

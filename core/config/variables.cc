@@ -28,8 +28,7 @@ void read_base_port(Text text, Environment& into) {
   constexpr uint64_t kHostPorts = 32;
   const uint64_t first = whole_number(text, 1024, 65520);
   const uint64_t last = std::min<uint64_t>(first + kHostPorts - 1, 65535);
-  into.base_port = static_cast<uint16_t>(first);
-  into.network.ports = {{*into.base_port, static_cast<uint16_t>(last)}};
+  into.network.ports = {{static_cast<uint16_t>(first), static_cast<uint16_t>(last)}};
   into.network.ports_source = "HCCL_IF_BASE_PORT";
 }
 

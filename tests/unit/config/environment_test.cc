@@ -207,6 +207,16 @@ TEST(Environment, TheRangeOfPortsWinsOverTheFirstPort) {
   EXPECT_TRUE(read_environment().network.ports.empty());
 }
 
+TEST(Environment, KeepsTheInterfaceOfALinkLocalAddressOnly) {
+  for (const auto& [given, kept] :
+       std::map<std::string, std::string>{{"127.0.0.1%lo", "127.0.0.1"},
+                                          {"fd00::2%lo", "fd00::2"},
+                                          {"fe80::1%lo", "fe80::1%lo"}}) {
+    const SetVariable ip("HCCL_IF_IP", given);
+    EXPECT_EQ(read_environment().network.ip, kept);
+  }
+}
+
 TEST(Environment, WarnsOfAFamilyThatTheAddressIsNotOf) {
   const SetVariable ip("HCCL_IF_IP", "::1");
   const SetVariable family("HCCL_SOCKET_FAMILY", "AF_INET");
