@@ -139,8 +139,9 @@ void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeou
     if (!telling && now >= began + kPortPatience)
       throw Error(HCCL_E_NETWORK,
                   "cannot listen for ranks at " + show(endpoint) +
-                      ": the port is in use; give rank 0 another host_port in the rank table, or "
-                      "all ranks another HCCL_IF_BASE_PORT");
+                      ": the port is in use; give rank 0 another port in the rank table "
+                      "(host_port, port or listen_port), or, where it has none, all ranks "
+                      "another HCCL_HOST_SOCKET_PORT_RANGE or HCCL_IF_BASE_PORT");
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -355,5 +355,40 @@ TEST(ClusterInfo, InAGroupIsMadeAtItsEnd) {
   });
 }
 
+// Rank 0 is on device 3: the fourth port of the range, counted around.
+TEST(ClusterInfo, WithoutAPortMeetsAtOneOfTheRange) {
+  const TableOf table(R"({"status": "completed", "version": "1.0", "server_list": [
+    {"server_id": "h", "device": [{"rank_id": "0", "device_id": "3"}]}]})");
+  const TakenPort port;
+  const std::string taken = std::to_string(port.number());
+  for (const std::string& range : {"1," + taken, "7-9," + taken + ",10"}) {
+    GroupOptions options;
+    options.environment["HCCL_HOST_SOCKET_PORT_RANGE"] = range;
+    options.environment["HCCL_IF_BASE_PORT"] = "60000";
+    const auto body = [&](Rank&) {
+      ok(aclrtSetDevice(3));
+      table.refuse(0, HCCL_E_NETWORK, {"127.0.0.1 port " + taken, "the port is in use"});
+    };
+    run_alone(body, options);
+  }
+}
+
+TEST(ClusterInfo, WithoutMemoryTakesNoPort) {
+  const std::string port = std::to_string(free_port());
+  const TableOf table(R"({"status": "completed", "version": "1.0", "server_list": [
+    {"server_id": "h", "host_ip": "127.0.0.1", "device": [
+      {"rank_id": "0", "device_id": "0", "host_port": ")" +
+                      port + R"("}, {"rank_id": "1", "device_id": "1"}]}]})");
+  run_alone([&](Rank&) {
+    HcclCommConfig config = config_named("large");
+    config.hcclBufferSize = 1 << 30;  // MB
+    HcclComm comm = &comm;
+    refused(HcclCommInitClusterInfoConfig(table.path().c_str(), 0, &config, &comm), HCCL_E_OOM,
+            {table.path(), "allocating the HCCL buffer"});
+    check(comm == nullptr, "a failed call gave a communicator");
+    check(!somebody_listens(static_cast<uint16_t>(std::stoi(port))), "the port is taken");
+  });
+}
+
 }  // namespace
 }  // namespace weft::test
