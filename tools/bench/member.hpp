@@ -75,7 +75,7 @@ class Member {
   int32_t device_;
   aclrtStream stream_ = nullptr;
   HcclComm comm_ = nullptr;
-  std::vector<HcclComm> comms_;  // of the arms
+  std::vector<HcclComm> comms_;           // of the arms
   std::map<uint32_t, Pattern> patterns_;  // by source
   std::optional<Buffer> first_;
   std::optional<Buffer> second_;  // not there in place

@@ -43,8 +43,8 @@ struct Creation {
 struct Comparison {
   Shape shape;
   uint64_t pairs;
-  uint64_t block;  // calls
-  uint64_t wrong;  // elements, all ranks
+  uint64_t block;   // calls
+  uint64_t wrong;   // elements, all ranks
   uint32_t faster;  // 1 or 2; 0: not known
   uint32_t reserved;
   struct Arm {
