@@ -14,7 +14,8 @@ namespace weft::test {
 /// A port of this host that is taken as long as this lives.
 class TakenPort {
  public:
-  TakenPort();
+  /// One that the system chooses, or this one; then number() is 0 if somebody else has it.
+  explicit TakenPort(uint16_t wanted = 0);
   ~TakenPort();
   TakenPort(const TakenPort&) = delete;
   TakenPort& operator=(const TakenPort&) = delete;
@@ -26,7 +27,8 @@ class TakenPort {
   uint16_t number_ = 0;
 };
 
-/// A port that nobody has at the moment.
+/// A port that nobody has at the moment, and that the system gives to nobody who does not ask for
+/// it. Another one each time.
 uint16_t free_port();
 
 /// Rank i is on device (i + shift) % count. By default that is the device of the tests' ranks.
