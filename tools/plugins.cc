@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -57,11 +56,7 @@ class Finder {
 
 void Finder::load_usual_places() {
   attempt([&] { registry_.load(plugin::default_folder()); });
-  const char* variable = std::getenv("WEFT_PLUGIN_PATH");
-  std::istringstream paths(variable == nullptr ? "" : variable);
-  for (std::string path; std::getline(paths, path, ':');) {
-    if (!path.empty()) load(path);
-  }
+  for (const fs::path& path : plugin::path_variable()) load(path);
   attempt([&] {
     const config::Policy policy = config::Policy::load(config::Policy::default_file());
     for (const fs::path& path : policy.settings().plugin_paths) load(path);

@@ -98,6 +98,7 @@ void destroy(HcclComm comm) {
     if (taken == nullptr) refuse_handle();
   }
   forget_group(comm);
+  if (taken != nullptr) taken->tell_idle_policy();
   taken.reset();
   change.tell(HCCL_COMM_STATE_PHASE_DESTROY_POST);
 }

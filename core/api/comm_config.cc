@@ -11,18 +11,14 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "config/environment.hpp"
+#include "config/limits.hpp"
 #include "hccl/hccl_comm.h"
 
 namespace weft::api {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kConnectTimeout = seconds(120);
-// Added to the connect time-out, so that the root's verdict reaches everybody.
-constexpr milliseconds kVerdict = seconds(20);
-constexpr milliseconds kExecTimeout = seconds(1836);
 constexpr uint64_t kMb = 1 << 20;
 constexpr uint64_t kGb = 1 << 30;
 constexpr uint64_t kMostGb = UINT64_MAX / kGb;
@@ -168,12 +164,8 @@ comm::Options default_options(const config::Policy& policy) {
   const config::Environment& env = config::environment();
   const config::Settings& settings = policy.settings();
   comm::Options options;
-  // The policy may go below the variable's least value and needs no time for a verdict: it is for
-  // tests and services.
-  options.connect_timeout = kConnectTimeout + kVerdict;
-  if (settings.connect_timeout) options.connect_timeout = *settings.connect_timeout;
-  if (env.connect_timeout) options.connect_timeout = *env.connect_timeout + kVerdict;
-  options.exec_timeout = env.exec_timeout.value_or(settings.exec_timeout.value_or(kExecTimeout));
+  options.connect_timeout = config::connect_limit(env, settings).time;
+  options.exec_timeout = config::exec_limit(env, settings).time;
   options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
   options.deterministic = env.deterministic.value_or(process_deterministic());
   options.algo = env.algo;

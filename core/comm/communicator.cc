@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -94,13 +95,16 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       rank_(rank),
       policy_(std::move(policy)),
       options_(std::move(options)),
+      policy_use_(Library::instance().use_of(*policy_)),
       transport_(Library::instance().transport(policy_->settings().transport)),
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
       traces_(tracing() || options_.entry_log || options_.debug.tasks),
       deterministic_(options_.deterministic),
       deterministic_of_plans_(options_.deterministic),
-      tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
+      tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {
+  if (policy_use_ != nullptr) policy_use_->enter(rank_);
+}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
                                                    uint32_t rank,
@@ -135,6 +139,20 @@ uint32_t Communicator::servers() const {
   return static_cast<uint32_t>(distinct.size());
 }
 
+uint32_t Communicator::ranks_per_server() const {
+  std::map<std::string_view, uint32_t> counts;
+  for (uint32_t r = 0; r < ranks_; ++r) ++counts[server_of(r)];
+  const uint32_t first = counts.begin()->second;
+  const bool alike =
+      std::ranges::all_of(counts, [first](const auto& each) { return each.second == first; });
+  return alike ? first : 0;
+}
+
+void Communicator::tell_idle_policy() {
+  const std::shared_ptr<PolicyUse> use = std::exchange(policy_use_, nullptr);
+  if (use != nullptr && use->leave()) use->tell_if_idle(*policy_);
+}
+
 /// The tasks engine has an endpoint of its own. The direct one comes beside it where the transport
 /// offers both: for what streams cannot do.
 void Communicator::open_endpoint() {
@@ -161,12 +179,10 @@ void Communicator::open_endpoint() {
   allocate_board();
 }
 
-/// Of a Scratch area of the direct engine. Beside the tasks engine, which has the HCCL buffer, it
-/// serves few calls.
+/// Of a Scratch area of the direct engine.
 uint64_t Communicator::scratch_bytes() const noexcept {
-  constexpr uint64_t kLeast = uint64_t{1} << 20;
   const uint64_t buffer = options_.scratch_bytes;
-  return tasks_engine_ == nullptr ? buffer : std::min(buffer, std::max(kLeast, buffer / 8));
+  return tasks_engine_ == nullptr ? buffer : exec::scratch_beside_tasks(buffer);
 }
 
 void Communicator::allocate_board() {
@@ -244,6 +260,8 @@ std::vector<weft_peer_view> Communicator::connect(void* endpoint, bool second,
 }
 
 void Communicator::connect() {
+  hosts_ = servers();
+  ranks_per_host_ = ranks_per_server();
   set_up(connect(endpoint_, false, info_));
   // A rank may end as soon as it is here, but its memory can be mapped only while it lives.
   session_->barrier(options_.connect_timeout);
@@ -309,6 +327,7 @@ Communicator::Scope::Scope(const Communicator& entered)
 }
 
 Communicator::~Communicator() {
+  if (policy_use_ != nullptr) static_cast<void>(policy_use_->leave());
   if (invitations_ != nullptr && getpid() == pid_) invitations_->close();
   if (session_ != nullptr) session_->leave();
   // A forked child shares the memory with its parent, whose communicator this is.

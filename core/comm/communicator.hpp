@@ -22,6 +22,7 @@
 #include "comm/message.hpp"
 #include "comm/message_staging.hpp"
 #include "comm/plan_cache.hpp"
+#include "comm/policy_use.hpp"
 #include "comm/registrations.hpp"
 #include "comm/schedule_cache.hpp"
 #include "comm/staging.hpp"
@@ -107,6 +108,8 @@ class Communicator final : private control::Listener {
   [[nodiscard]] const std::string& server_of(uint32_t rank) const noexcept;
   /// How many there are.
   [[nodiscard]] uint32_t servers() const;
+  /// On each of them; 0 if they differ.
+  [[nodiscard]] uint32_t ranks_per_server() const;
 
   /// Puts the call on the stream. The caller has checked the arguments. Calls of one communicator
   /// must be ordered by the caller. A shape seen before costs no allocation, lock or string, but
@@ -135,6 +138,10 @@ class Communicator final : private control::Listener {
 
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;
+
+  /// Before the end of a communicator that has made its calls: if it is the last one in this
+  /// process under a policy that WEFT_POLICY names, logs that none of its rules has had an effect.
+  void tell_idle_policy();
 
   /// 0, 1 or 2, from the next call on. Any thread.
   void set_deterministic(uint32_t level) noexcept {
@@ -276,11 +283,14 @@ class Communicator final : private control::Listener {
   const uint32_t rank_;
   const std::shared_ptr<const config::Policy> policy_;
   const Options options_;
+  std::shared_ptr<PolicyUse> policy_use_;  // null: nobody chose the policy
   OpenTransport transport_;
   const std::vector<OpenMemory> opened_;  // memory plugins in the order of the policy; null: heap
   const int32_t pid_;
   const bool traces_;  // tells of every call, in the trace or the log
   int32_t device_ = -1;
+  uint32_t hosts_ = 0;  // for the policy, found once: servers() and ranks_per_server()
+  uint32_t ranks_per_host_ = 0;
   std::atomic<uint32_t> deterministic_;
   uint32_t deterministic_of_plans_;  // as it was when they were made
 

@@ -99,6 +99,9 @@ config::Choice Communicator::choose(const CallKey& key) const {
   query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
   query.deterministic = deterministic_of_plans_ != 0;
   query.wish = options_.algo.level0(operation_name(key.op));
+  query.hosts = hosts_;
+  query.ranks_per_host = ranks_per_host_;
+  query.communicator = name();
   return policy_->choose(query);
 }
 
@@ -123,6 +126,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     made->source = "single rank";
   } else {
     const config::Choice choice = choose(key);
+    if (policy_use_ != nullptr) policy_use_->note(choice);
     const plugin::Algorithm& algorithm = *choice.algorithm;
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = bind(schedules_.get(algorithm, shape, choice.params), geometry);

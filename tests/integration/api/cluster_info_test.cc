@@ -87,6 +87,35 @@ TEST_P(RanksOfATable, CanMakeTheWorldAgainAndAgain) {
   });
 }
 
+TEST_P(RanksOfATable, AreOnAsManyHostsForThePolicyAsTheTableHasServers) {
+  const PolicyFile policy(policy_text(
+      {{"all_gather",
+        "tree.nhr_all_gather\"\nwhen = { hosts = 2, ranks_per_host = 2 }\n"
+        "[[rule]]\nop = \"all_gather\"\nuse = \"ring.all_gather\"\nwhen = { hosts = \"2..\" }\n"
+        "[[rule]]\nop = \"all_gather\"\nuse = \"mesh.all_gather"}}));
+  struct Case {
+    std::vector<uint32_t> servers;  // ranks on each
+    const char* algorithm;
+  };
+  for (const Case& each : {Case{{2, 2}, "tree.nhr_all_gather"}, Case{{3, 1}, "ring.all_gather"},
+                           Case{{1, 1, 1, 1}, "ring.all_gather"}, Case{{4}, "mesh.all_gather"}}) {
+    const TableOf table(each.servers);
+    const auto body = [&](Rank& rank) {
+      HcclComm comm = table.join(rank);
+      const Stream stream;
+      Arena arena(Memory::kDevice, 5 * 64);
+      std::byte* data = arena.lend(5 * 64);
+      ok(HcclAllGather(data, data + 64, 16, HCCL_DATA_TYPE_INT32, comm, stream));
+      stream.synchronize();
+      check(last_call(comm).algorithm == each.algorithm, last_call(comm).algorithm);
+      ok(HcclCommDestroy(comm));
+    };
+    GroupOptions options;
+    options.environment = policy.environment();
+    run_ranks(4, GetParam(), body, options);
+  }
+}
+
 TEST_P(RanksOfATable, MayBeOnSeveralServersOfOneHostAndShareDevices) {
   const TableOf table({5, 5});
   run_ranks(10, GetParam(), [&](Rank& rank) {  // ranks 8 and 9 on devices 0 and 1
