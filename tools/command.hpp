@@ -36,6 +36,7 @@ int run_command(const Words& words);
 int bench_command(const Words& words);
 int explain_command(const Words& words);
 int plugins_command(const Words& words);
+int check_command(const Words& words);
 int env_command(const Words& words);
 
 }  // namespace weft::tools

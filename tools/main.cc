@@ -25,11 +25,12 @@ struct Command {
   int (*call)(const Words& words);
 };
 
-constexpr std::array<Command, 5> kCommands = {{
+constexpr std::array<Command, 6> kCommands = {{
     {"run", "start the ranks of a program on this machine", run_command},
     {"bench", "measure and check a collective operation", bench_command},
     {"explain", "tell how one call is carried out, and why so", explain_command},
     {"plugins", "list the plugins of this installation", plugins_command},
+    {"check", "prove algorithms, or show how they are wrong", check_command},
     {"env", "list the environment variables, and what is wrong with them", env_command},
 }};
 
