@@ -42,6 +42,13 @@ struct Choice {
   std::string source;
 };
 
+/// An algorithm that some call of a communicator may get.
+struct Candidate {
+  const plugin::Algorithm* algorithm = nullptr;
+  std::vector<int64_t> params;  // in declared order
+  std::string source;           // "/etc/weft/policy.toml:12:7", or "HCCL_ALGO level0:ring"
+};
+
 /// In [memory] order: the device memory that the transport makes visible by itself.
 inline constexpr std::string_view kHeap = "heap";
 
@@ -49,7 +56,8 @@ struct Settings {
   std::string transport = "hccs-sdma";
   std::string engine = "direct";
   std::vector<std::filesystem::path>
-      plugin_paths;  // beside the default folder; relative ones are of the file's folder
+      plugin_paths;            // beside the default folder; relative ones are of the file's folder
+  bool require_check = false;  // no communicator with an algorithm that the checker refutes
   std::optional<std::chrono::milliseconds>
       connect_timeout;  // stronger only than the built-in default
   std::optional<std::chrono::milliseconds> exec_timeout;
@@ -93,6 +101,9 @@ class Policy {
   /// of range. HCCL_E_NOT_FOUND, with its place, for a name in [memory] order that is no loaded
   /// memory plugin.
   void resolve(const plugin::Registry& registry);
+
+  /// All that calls of so many ranks may get by the rules and the wishes. After resolve.
+  [[nodiscard]] std::vector<Candidate> candidates(uint32_t ranks, const HcclAlgo& wishes) const;
 
   /// Whether some rule of the operation has a condition on bytes.
   [[nodiscard]] bool looks_at_bytes(uint32_t op) const noexcept;
