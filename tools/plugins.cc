@@ -3,22 +3,17 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
-#include <exception>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/op_names.hpp"
 #include "command.hpp"
-#include "config/policy.hpp"
+#include "finder.hpp"
 #include "options.hpp"
 #include "plugin/registry.hpp"
 
 namespace weft::tools {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kUsageLine = "weft plugins [options]";
 constexpr const char* kAbout =
@@ -27,41 +22,6 @@ WEFT_PLUGIN_PATH (folders or files, separated by ':') and of the policy's paths,
 itself loads them.
 
 Exit code: 0 if all can be used; 1 if one is refused, or a path or the policy is wrong.)";
-
-// Loads from everywhere; what is wrong is reported, and the rest is still loaded.
-class Finder {
- public:
-  void load(const fs::path& path) {
-    attempt([&] { registry_.load(path); });
-  }
-  void load_usual_places();
-
-  const plugin::Registry& registry() const { return registry_; }
-  bool failed() const { return failed_; }
-
- private:
-  template <typename Action>
-  void attempt(Action action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      failed_ = true;
-      fmt::print(stderr, "weft plugins: {}\n", error.what());
-    }
-  }
-
-  plugin::Registry registry_;
-  bool failed_ = false;
-};
-
-void Finder::load_usual_places() {
-  attempt([&] { registry_.load(plugin::default_folder()); });
-  for (const fs::path& path : plugin::path_variable()) load(path);
-  attempt([&] {
-    const config::Policy policy = config::Policy::load(config::Policy::default_file());
-    for (const fs::path& path : policy.settings().plugin_paths) load(path);
-  });
-}
 
 std::string_view kind_name(uint32_t kind) {
   switch (kind) {
@@ -134,7 +94,7 @@ int plugins_command(const Words& words) {
   // The list itself says what is wrong; WEFT_LOG still has the last word.
   setenv("WEFT_LOG", "error", 0);
 
-  Finder finder;
+  Finder finder("weft plugins");
   finder.load_usual_places();
   for (const std::string& path : more) finder.load(path);
   bool refused = false;

@@ -118,6 +118,9 @@ std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uin
 std::unique_ptr<Communicator> Communicator::open(uint32_t ranks, uint32_t rank,
                                                  std::shared_ptr<const config::Policy> policy,
                                                  Options options) {
+  if (policy->settings().require_check) {
+    Library::instance().proofs().require(*policy, ranks, options.algo);
+  }
   std::unique_ptr<Communicator> made(
       new Communicator(ranks, rank, std::move(policy), std::move(options)));
   made->open_endpoint();

@@ -87,7 +87,8 @@ class Communicator final : private control::Listener {
                                               uint32_t rank,
                                               std::shared_ptr<const config::Policy> policy,
                                               Options options);
-  /// The local half of create(): takes device and memory and waits for nobody. Throws Error.
+  /// The local half of create(): takes device and memory and waits for nobody, after the proofs
+  /// that the policy asks for. Throws Error.
   static std::unique_ptr<Communicator> open(uint32_t ranks, uint32_t rank,
                                             std::shared_ptr<const config::Policy> policy,
                                             Options options);

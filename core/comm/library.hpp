@@ -14,6 +14,7 @@
 
 #include "comm/memory_group.hpp"
 #include "comm/policy_use.hpp"
+#include "comm/proofs.hpp"
 #include "config/policy.hpp"
 #include "plugin/registry.hpp"
 
@@ -50,6 +51,9 @@ class Library {
   /// "hccs-sdma 1.0.0, mesh 1.0.0": of the loaded plugins of these names, in their order.
   [[nodiscard]] std::string versions_of(const std::vector<std::string>& names);
 
+  /// Of the algorithms of these plugins.
+  [[nodiscard]] Proofs& proofs() noexcept { return proofs_; }
+
   /// Gives the text of a failed call to the runtimes behind the loaded transports. Never throws.
   void tell_runtimes(const char* text) noexcept;
 
@@ -66,6 +70,7 @@ class Library {
   std::vector<Opened> opened_;
   std::map<std::string, std::shared_ptr<PolicyUse>> uses_;  // by file and digest
   std::vector<OpenMemory> memories_;
+  Proofs proofs_;
 };
 
 }  // namespace weft::comm

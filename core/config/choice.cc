@@ -53,4 +53,35 @@ Choice choose(const Offer& offer, const Query& query) {
   return choice;
 }
 
+std::vector<Candidate> candidates(const Offer& offer, uint32_t ranks, const HcclAlgo& wishes) {
+  std::vector<Candidate> all;
+  const auto serves = [ranks](const plugin::Algorithm& algorithm) {
+    Query query;
+    query.op = algorithm.table.op;
+    query.ranks = ranks;
+    return why_not(algorithm, query).empty();
+  };
+  for (const Rule& rule : offer.rules) {
+    if (!rule.ranks.contains(ranks) || !serves(*rule.algorithm)) continue;
+    all.push_back({rule.algorithm, rule.values,
+                   offer.policy + ':' + std::to_string(rule.use_place.line) + ':' +
+                       std::to_string(rule.use_place.column)});
+  }
+  // Of those that answer to a wish the first one serves, or the first in rank order.
+  uint32_t served = 0;  // bit by operation
+  uint32_t served_in_order = 0;
+  for (const plugin::Algorithm* each : offer.wishable) {
+    const Wish wish = wishes.level0(operation_name(each->table.op));
+    if (each->table.hccl_algo != wish.name || !serves(*each)) continue;
+    const uint32_t bit = 1U << each->table.op;
+    const uint32_t order_bit = (each->table.flags & WEFT_ALGORITHM_RANK_ORDER) != 0 ? bit : 0;
+    if ((served & bit) != 0 && (order_bit & ~served_in_order) == 0) continue;
+    served |= bit;
+    served_in_order |= order_bit;
+    all.push_back({each, default_values(*each),
+                   std::string(wish.from) + " level0:" + std::string(wish.name)});
+  }
+  return all;
+}
+
 }  // namespace weft::config

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "config/policy.hpp"
 #include "config/rules.hpp"
@@ -20,5 +21,9 @@ struct Offer {
 
 /// See Policy::choose.
 [[nodiscard]] Choice choose(const Offer& offer, const Query& query);
+
+/// See Policy::candidates.
+[[nodiscard]] std::vector<Candidate> candidates(const Offer& offer, uint32_t ranks,
+                                                const HcclAlgo& wishes);
 
 }  // namespace weft::config

@@ -28,7 +28,7 @@ constexpr std::array<Word, 6> kTopKeys = {"schema",    "rule",   "plugins",
 constexpr std::array<Word, 4> kRuleKeys = {"op", "when", "use", "params"};
 constexpr std::array<Word, 8> kWhenKeys = {"bytes", "ranks",  "hosts",         "ranks_per_host",
                                            "type",  "reduce", "deterministic", "communicator"};
-constexpr std::array<Word, 1> kPluginKeys = {"path"};
+constexpr std::array<Word, 2> kPluginKeys = {"path", "require_check"};
 constexpr std::array<Word, 2> kTransportKeys = {"use", "engine"};
 constexpr std::array<Word, 1> kMemoryKeys = {"order"};
 constexpr std::array<Word, 2> kControlKeys = {"connect_timeout", "exec_timeout"};
@@ -179,7 +179,12 @@ void Reader::read_schema(const toml::table& root) const {
 }
 
 void Reader::read_plugins(const toml::node& node, Settings& settings) const {
-  const toml::node* path = table(node, "plugins", kPluginKeys).get("path");
+  const toml::table& keys = table(node, "plugins", kPluginKeys);
+  if (const toml::node* check = keys.get("require_check")) {
+    if (!check->is_boolean()) wrong_kind(*check, "require_check", "true or false");
+    settings.require_check = check->as_boolean()->get();
+  }
+  const toml::node* path = keys.get("path");
   if (path == nullptr) return;
   const toml::array* list = path->as_array();
   if (list == nullptr) wrong_kind(*path, "path", "an array of strings");

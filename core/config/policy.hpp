@@ -51,6 +51,13 @@ struct Choice {
   const Rule* rule = nullptr;  // null: no rule names it. Of the policy, as long as that lives
 };
 
+/// An algorithm that some call of a communicator may get.
+struct Candidate {
+  const plugin::Algorithm* algorithm = nullptr;
+  std::vector<int64_t> params;  // in declared order
+  std::string source;           // "/etc/weft/policy.toml:12:7", or "HCCL_ALGO level0:ring"
+};
+
 /// In [memory] order: the device memory that the transport makes visible by itself.
 inline constexpr std::string_view kHeap = "heap";
 
@@ -58,7 +65,8 @@ struct Settings {
   std::string transport = "hccs-sdma";
   std::string engine = "direct";
   std::vector<std::filesystem::path>
-      plugin_paths;  // beside the default folder; relative ones are of the file's folder
+      plugin_paths;            // beside the default folder; relative ones are of the file's folder
+  bool require_check = false;  // no communicator with an algorithm that the checker refutes
   std::optional<std::chrono::milliseconds>
       connect_timeout;  // stronger only than the built-in default
   std::optional<std::chrono::milliseconds> exec_timeout;
@@ -110,6 +118,8 @@ class Policy {
 
   /// Throws Error (HCCL_E_NOT_SUPPORT) if the transport is loaded and does not have the engine.
   void check_engine(const plugin::Registry& registry) const;
+  /// All that calls of so many ranks may get by the rules and the wishes. After resolve.
+  [[nodiscard]] std::vector<Candidate> candidates(uint32_t ranks, const HcclAlgo& wishes) const;
 
   /// Whether some rule of the operation has a condition on bytes.
   [[nodiscard]] bool looks_at_bytes(uint32_t op) const noexcept;

@@ -105,6 +105,10 @@ bool Policy::looks_at_bytes(uint32_t op) const noexcept {
   return (impl_->ops_by_bytes >> op & 1) != 0;
 }
 
+std::vector<Candidate> Policy::candidates(uint32_t ranks, const HcclAlgo& wishes) const {
+  return config::candidates({impl_->name, impl_->contents.rules, impl_->wishable}, ranks, wishes);
+}
+
 Choice Policy::choose(const Query& query) const {
   return config::choose({impl_->name, impl_->contents.rules, impl_->wishable}, query);
 }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kMaxCells = uint64_t{1} << 26;
 
-Report report(Fault fault, const std::string& text) {
-  return {fault, std::string(fault_name(fault)) + ": " + text};
+Report report(Fault fault, const std::string& text, const Evidence& evidence = {}) {
+  return {fault, std::string(fault_name(fault)) + ": " + text, evidence};
 }
 
 std::string rank_text(const Schedule& s) { return "rank " + std::to_string(s.shape.rank); }
@@ -54,10 +54,15 @@ Report check_shapes(std::span<const Schedule> schedules) {
 Report check_scratch(std::span<const Schedule> schedules) {
   for (const Schedule& s : schedules) {
     if (s.scratch_blocks == schedules[0].scratch_blocks) continue;
-    return report(Fault::kScratch, "rank 0 names " + std::to_string(schedules[0].scratch_blocks) +
-                                       " blocks of scratch, " + rank_text(s) + " names " +
-                                       std::to_string(s.scratch_blocks) +
-                                       ": all ranks must name the same number");
+    return report(Fault::kScratch,
+                  "rank 0 names " + std::to_string(schedules[0].scratch_blocks) +
+                      " blocks of scratch, " + rank_text(s) + " names " +
+                      std::to_string(s.scratch_blocks) + ": all ranks must name the same number",
+                  {{},
+                   {},
+                   std::to_string(schedules[0].scratch_blocks) + " blocks, as on rank 0",
+                   std::to_string(s.scratch_blocks) + " blocks",
+                   {0, s.shape.rank}});
   }
   return {};
 }
@@ -68,12 +73,22 @@ Report check_remote_write(std::span<const Schedule> schedules, uint32_t flags) {
     for (size_t i = 0; i < s.steps.size(); ++i) {
       for (const weft_chunk& dst : s.dsts(s.steps[i])) {
         if (dst.rank == s.shape.rank) continue;
-        return report(Fault::kRemoteWrite, rank_text(s) + ", step " + std::to_string(i) + " (" +
-                                               dump_step(s, s.steps[i], 3) + ") writes to rank " +
-                                               std::to_string(dst.rank) +
-                                               ", but REMOTE_WRITE is not declared");
+        return report(Fault::kRemoteWrite,
+                      rank_text(s) + ", step " + std::to_string(i) + " (" +
+                          dump_step(s, s.steps[i], 3) + ") writes to rank " +
+                          std::to_string(dst.rank) + ", but REMOTE_WRITE is not declared",
+                      {{{s.shape.rank, 1, static_cast<uint32_t>(i), 0}}, dst, {}, {}});
       }
     }
+  }
+  return {};
+}
+
+/// The step of a verb with this peer that comes after `before` others of the kind.
+std::vector<Event> find_step(const Schedule& s, uint32_t verb, uint32_t peer, uint64_t before) {
+  for (uint32_t i = 0; i < s.steps.size(); ++i) {
+    if (s.steps[i].verb != verb || s.steps[i].peer != peer) continue;
+    if (before-- == 0) return {{s.shape.rank, 1, i, 0}};
   }
   return {};
 }
@@ -95,7 +110,16 @@ Report check_signals(std::span<const Schedule> schedules) {
     std::string text = "in a call, " + from + " signals " + to;
     text += " " + std::to_string(signals[i]) + " times, but " + to;
     text += " waits for " + from + " " + std::to_string(waits[i]) + " times";
-    return report(Fault::kSignals, text);
+    const auto a = static_cast<uint32_t>(i / n);
+    const auto b = static_cast<uint32_t>(i % n);
+    const bool more = signals[i] > waits[i];
+    return report(Fault::kSignals, text,
+                  {more ? find_step(schedules[a], WEFT_VERB_SIGNAL, b, waits[i])
+                        : find_step(schedules[b], WEFT_VERB_WAIT, a, signals[i]),
+                   {},
+                   std::to_string(signals[i]) + (signals[i] == 1 ? " wait" : " waits"),
+                   std::to_string(waits[i]),
+                   {a, b}});
   }
   return {};
 }
@@ -111,8 +135,22 @@ Report check_size(std::span<const Schedule> schedules, uint32_t parts, uint32_t 
                                        std::to_string(parts) + " parts");
 }
 
-/// Operations that know more than one placement.
-bool placeable(uint32_t op) {
+bool same_schedule(const Schedule& a, const Schedule& b) {
+  const auto same_step = [](const Step& x, const Step& y) {
+    return x.verb == y.verb && x.peer == y.peer && x.dst_count == y.dst_count &&
+           x.src_count == y.src_count;
+  };
+  const auto same_chunk = [](const weft_chunk& x, const weft_chunk& y) {
+    return x.space == y.space && x.rank == y.rank && x.block == y.block && x.part == y.part &&
+           x.parts == y.parts;
+  };
+  return a.scratch_blocks == b.scratch_blocks && std::ranges::equal(a.steps, b.steps, same_step) &&
+         std::ranges::equal(a.operands, b.operands, same_chunk);
+}
+
+}  // namespace
+
+bool has_placements(uint32_t op) noexcept {
   switch (op) {
     case WEFT_OP_BROADCAST:
     case WEFT_OP_ALL_TO_ALL:
@@ -124,7 +162,16 @@ bool placeable(uint32_t op) {
   }
 }
 
-}  // namespace
+const char* placement_name(Placement placement) noexcept {
+  switch (placement) {
+    case Placement::kInPlace:
+      return "in place";
+    case Placement::kMixed:
+      return "even ranks in place";
+    default:
+      return "not in place";
+  }
+}
 
 const char* fault_name(Fault fault) noexcept {
   switch (fault) {
@@ -154,6 +201,10 @@ const char* fault_name(Fault fault) noexcept {
       return "not in rank order";
     case Fault::kUnsynchronised:
       return "call not synchronised";
+    case Fault::kAhead:
+      return "too many signals ahead";
+    case Fault::kImpure:
+      return "not pure";
   }
   return "?";
 }
@@ -167,26 +218,35 @@ Report check(std::span<const Schedule> schedules, uint32_t flags, const Options&
   if (Report found = check_signals(schedules); !found.ok()) return found;
   if (Report found = check_size(schedules, parts, options.scratch_areas); !found.ok()) return found;
   std::vector<Placement> placements = options.placements;
-  if (!placeable(schedules[0].shape.op)) placements = {Placement::kSeparate};
+  if (!has_placements(schedules[0].shape.op)) placements = {Placement::kSeparate};
   for (const Placement placement : placements) {
     // As written, and with small copies inside signals, as the binder would have them.
     Report found = Machine(schedules, parts, flags, options, placement, false).run();
     if (found.ok()) found = Machine(schedules, parts, flags, options, placement, true).run();
     if (!found.ok()) return found;
   }
-  return {};
+  return check_room(schedules);
 }
 
 Report check(const weft_algorithm& algorithm, const char* name, const Shape& shape,
-             std::span<const int64_t> params, const Options& options) {
+             std::span<const int64_t> params, const Options& options,
+             std::vector<Schedule>* emitted) {
   if (algorithm.min_ranks < 2) {
     return report(Fault::kMalformed,
                   std::string(name) + " declares min_ranks < 2: a single rank is the core's work");
   }
-  std::vector<Schedule> schedules;
+  std::vector<Schedule> own;
+  std::vector<Schedule>& schedules = emitted == nullptr ? own : *emitted;
+  schedules.clear();
+  const auto ask = [&](uint32_t r) {
+    return emit(algorithm, name, {shape.op, shape.ranks, r, shape.root}, params);
+  };
   try {
-    for (uint32_t r = 0; r < shape.ranks; ++r) {
-      schedules.push_back(emit(algorithm, name, {shape.op, shape.ranks, r, shape.root}, params));
+    for (uint32_t r = 0; r < shape.ranks; ++r) schedules.push_back(ask(r));
+    for (const Schedule& first : schedules) {
+      if (same_schedule(first, ask(first.shape.rank))) continue;
+      return report(Fault::kImpure, std::string(name) + " gives " + rank_text(first) +
+                                        " another schedule when it is asked again");
     }
   } catch (const Error& error) {
     return report(Fault::kMalformed, error.what());

@@ -19,14 +19,9 @@ void learn(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
   for (size_t q = 0; q < clock.size(); ++q) clock[q] = std::max(clock[q], other[q]);
 }
 
-const char* placement_text(uint32_t op, Placement placement) {
-  if (op == WEFT_OP_BROADCAST || op == WEFT_OP_BARRIER || op == WEFT_OP_ALL_TO_ALL ||
-      op == WEFT_OP_ALL_TO_ALL_V) {
-    return "";
-  }
-  if (placement == Placement::kInPlace) return " (in place)";
-  if (placement == Placement::kMixed) return " (even ranks in place)";
-  return " (not in place)";
+std::string placement_text(uint32_t op, Placement placement) {
+  if (!has_placements(op)) return "";
+  return std::string(" (") + placement_name(placement) + ")";
 }
 
 }  // namespace
@@ -191,7 +186,7 @@ void Machine::end_call(uint32_t r) {
   if (has_output(shape_, r)) {
     each_cell(r, WEFT_SPACE_OUT, [&](const weft_chunk& chunk, uint32_t cell) {
       read(cell, now, chunk);
-      check_result(r, chunk, memory_[cell].value);
+      check_result(r, chunk, memory_[cell]);
     });
   }
   check_synchronised(r);
@@ -222,7 +217,8 @@ void Machine::move_cell(const Schedule& program, const Step& step, const Event& 
     reads = true;
     if (!memory_.writable(cell)) {
       fail(Fault::kInputOverwritten,
-           text(now) + " writes to " + dump_chunk(shape_, dst) + ", an input of the caller");
+           text(now) + " writes to " + dump_chunk(shape_, dst) + ", an input of the caller",
+           {{now}, dst, {}, {}});
     }
     write(cell, now, dst);
     memory_[cell].value = value;
@@ -261,24 +257,30 @@ void Machine::write(uint32_t cell_index, const Event& now, const weft_chunk& chu
   cell.write = now;
 }
 
-void Machine::fail(Fault fault, const std::string& text) {
-  if (report_.ok()) report_ = report(fault, text);
+void Machine::fail(Fault fault, const std::string& text, const Evidence& evidence) {
+  if (report_.ok()) report_ = report(fault, text, evidence);
 }
 
-void Machine::doubt(Fault fault, const std::string& text) {
-  if (doubt_.ok()) doubt_ = report(fault, text);
+void Machine::doubt(Fault fault, const std::string& text, const Evidence& evidence) {
+  if (doubt_.ok()) doubt_ = report(fault, text, evidence);
 }
 
-Report Machine::report(Fault fault, const std::string& text) const {
-  return {fault,
-          std::string(fault_name(fault)) + placement_text(shape_.op, placement_) + ": " + text};
+Report Machine::report(Fault fault, const std::string& text, const Evidence& evidence) const {
+  Report made{fault,
+              std::string(fault_name(fault)) + placement_text(shape_.op, placement_) + ": " + text,
+              evidence};
+  made.evidence.placement = placement_;
+  made.evidence.carried = carry_;
+  return made;
 }
 
 void Machine::fail_race(const Event& earlier, bool earlier_writes, const Event& now, bool writes,
                         const weft_chunk& chunk) {
-  fail(Fault::kRace, dump_chunk(shape_, chunk) + " is " + (writes ? "written" : "read") + " by " +
-                         text(now) + " and " + (earlier_writes ? "written" : "read") + " by " +
-                         text(earlier) + ", and no signal orders them");
+  fail(Fault::kRace,
+       dump_chunk(shape_, chunk) + " is " + (writes ? "written" : "read") + " by " + text(now) +
+           " and " + (earlier_writes ? "written" : "read") + " by " + text(earlier) +
+           ", and no signal orders them",
+       {{now, earlier}, chunk, {}, {}});
 }
 
 std::string Machine::text(const Event& event) const {

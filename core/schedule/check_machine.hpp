@@ -73,17 +73,17 @@ class Machine {
   void each_cell(uint32_t rank, uint32_t space, const Visit& visit);
 
   void check_addresses(uint32_t rank, const Step& step);
-  void check_result(uint32_t rank, const weft_chunk& chunk, Value value);
-  void check_order(uint32_t rank, const weft_chunk& chunk, Value value);
+  void check_result(uint32_t rank, const weft_chunk& chunk, const Cell& cell);
+  void check_order(uint32_t rank, const weft_chunk& chunk, const Cell& cell);
   void check_synchronised(uint32_t rank);
   void check_deadlock();
 
   [[nodiscard]] std::vector<Input> expected(const weft_chunk& chunk, uint32_t call) const;
   /// Ends the run.
-  void fail(Fault fault, const std::string& text);
+  void fail(Fault fault, const std::string& text, const Evidence& evidence);
   /// Ends the run later, if nothing worse is found.
-  void doubt(Fault fault, const std::string& text);
-  [[nodiscard]] Report report(Fault fault, const std::string& text) const;
+  void doubt(Fault fault, const std::string& text, const Evidence& evidence);
+  [[nodiscard]] Report report(Fault fault, const std::string& text, const Evidence& evidence) const;
   void fail_race(const Event& earlier, bool earlier_writes, const Event& now, bool writes,
                  const weft_chunk& chunk);
   [[nodiscard]] std::string text(const Event& event) const;

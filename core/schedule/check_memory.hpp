@@ -10,17 +10,6 @@
 
 namespace weft::schedule {
 
-/// The step of a rank's caller, who owns In and Out between the calls.
-inline constexpr uint32_t kCallerStep = UINT32_MAX;
-
-/// Something that a rank did.
-struct Event {
-  uint32_t rank = 0;
-  uint32_t call = 0;  // from 1; of the caller: the call that follows
-  uint32_t step = 0;
-  uint32_t tick = 0;  // of the rank's clock; 0 is before everything
-};
-
 struct Cell {
   Value value = Values::kUnknown;
   Event write;               // the last one

@@ -19,9 +19,11 @@ void Machine::check_addresses(uint32_t r, const Step& step) {
     const weft_chunk& chunk = program.operands[step.first + i];
     if (chunk.rank == r || chunk.space == WEFT_SPACE_SCRATCH || ranks_[r].heard[chunk.rank])
       continue;
-    fail(Fault::kAddress, text(event(r, ranks_[r].step)) + " touches " + dump_chunk(shape_, chunk) +
-                              " before it has waited for rank " + std::to_string(chunk.rank) +
-                              " in this call: its address is not known yet");
+    fail(Fault::kAddress,
+         text(event(r, ranks_[r].step)) + " touches " + dump_chunk(shape_, chunk) +
+             " before it has waited for rank " + std::to_string(chunk.rank) +
+             " in this call: its address is not known yet",
+         {{event(r, ranks_[r].step)}, chunk, {}, {}});
   }
 }
 
@@ -56,7 +58,8 @@ std::vector<Input> Machine::expected(const weft_chunk& chunk, uint32_t call) con
   return inputs;
 }
 
-void Machine::check_result(uint32_t r, const weft_chunk& chunk, Value value) {
+void Machine::check_result(uint32_t r, const weft_chunk& chunk, const Cell& cell) {
+  const Value value = cell.value;
   const uint32_t call = ranks_[r].call;
   if (same_everywhere(shape_.op) && value != Values::kUnknown &&
       value == first_result_[call][chunk.part]) {
@@ -66,36 +69,50 @@ void Machine::check_result(uint32_t r, const weft_chunk& chunk, Value value) {
   const std::vector<Input> wanted = expected(chunk, call);
   const std::vector<Input> found = values_.inputs(value, 4 * wanted.size() + 4);
   std::string faults;
+  std::vector<uint32_t> whose;
   for (const Input& input : wanted) {
     const auto times = std::count(found.begin(), found.end(), input);
     if (times == 1) continue;
+    whose.push_back(input.rank);
     faults += "; " + input_text(input, call, with_blocks) +
               (times == 0 ? " is missing" : " counts " + std::to_string(times) + " times");
   }
   for (auto input = found.begin(); input != found.end(); ++input) {
     if (std::find(wanted.begin(), wanted.end(), *input) != wanted.end()) continue;
     if (std::find(found.begin(), input, *input) != input) continue;  // told already
+    whose.push_back(input->rank);
     faults += "; " + input_text(*input, call, with_blocks) + " does not belong there";
   }
-  if (faults.empty() && values_.has_unknown(value)) faults = "; what was there before is used";
+  const bool stale = values_.has_unknown(value);
+  if (faults.empty() && stale) faults = "; what was there before is used";
   if (!faults.empty()) {
-    doubt(Fault::kWrongResult, "after call " + std::to_string(call) + ", " +
-                                   dump_chunk(shape_, chunk) + " = " +
-                                   values_.text(value, call, with_blocks) + faults);
+    std::string all;
+    for (const Input& input : wanted) {
+      all += (all.empty() ? "" : " + ") + input_text(input, call, with_blocks);
+    }
+    const Evidence evidence{{cell.write}, chunk, all, values_.text(value, call, with_blocks),
+                            whose,        stale};
+    doubt(Fault::kWrongResult,
+          "after call " + std::to_string(call) + ", " + dump_chunk(shape_, chunk) + " = " +
+              evidence.found + faults,
+          evidence);
     return;
   }
-  check_order(r, chunk, value);
+  check_order(r, chunk, cell);
 }
 
-void Machine::check_order(uint32_t r, const weft_chunk& chunk, Value value) {
+void Machine::check_order(uint32_t r, const weft_chunk& chunk, const Cell& cell) {
+  const Value value = cell.value;
   const uint32_t call = ranks_[r].call;
   const bool with_blocks = in_blocks(shape_.op, ranks()) > 1;
   if ((flags_ & WEFT_ALGORITHM_RANK_ORDER) != 0) {
     const bool in_order = values_.inputs(value, ranks()) == expected(chunk, call);
     if (!in_order || !values_.is_left_to_right(value)) {
-      doubt(Fault::kRankOrder, dump_chunk(shape_, chunk) + " = " +
-                                   values_.text(value, call, with_blocks) +
-                                   ", not summed from rank 0 to rank n-1 as declared");
+      const std::string text = values_.text(value, call, with_blocks);
+      doubt(Fault::kRankOrder,
+            dump_chunk(shape_, chunk) + " = " + text +
+                ", not summed from rank 0 to rank n-1 as declared",
+            {{cell.write}, chunk, "summed from rank 0 to rank n-1, without brackets", text});
     }
   }
   if (!same_everywhere(shape_.op)) return;
@@ -103,10 +120,12 @@ void Machine::check_order(uint32_t r, const weft_chunk& chunk, Value value) {
   if (first == Values::kUnknown) {
     first = value;
   } else {
-    doubt(Fault::kDiffers, dump_chunk(shape_, chunk) + " = " +
-                               values_.text(value, call, with_blocks) + ", but another rank has " +
-                               values_.text(first, call, with_blocks) +
-                               ": the last bits of the results may differ");
+    const std::string text = values_.text(value, call, with_blocks);
+    const std::string other = values_.text(first, call, with_blocks);
+    doubt(Fault::kDiffers,
+          dump_chunk(shape_, chunk) + " = " + text + ", but another rank has " + other +
+              ": the last bits of the results may differ",
+          {{cell.write}, chunk, other + ", as on another rank", text});
   }
 }
 
@@ -119,7 +138,8 @@ void Machine::check_synchronised(uint32_t r) {
     doubt(Fault::kUnsynchronised,
           "rank " + std::to_string(r) + " can end call " + std::to_string(call) + " before rank " +
               std::to_string(q) + " has begun it: no chain of signals leads from " +
-              std::to_string(q) + " to " + std::to_string(r) + ", so this is no barrier");
+              std::to_string(q) + " to " + std::to_string(r) + ", so this is no barrier",
+          {{{r, call + 1, kCallerStep, 0}, {q, call, kCallerStep, 0}}, {}, {}, {}});
     return;
   }
 }
@@ -143,11 +163,13 @@ void Machine::check_deadlock() {
     chain.push_back(next);
   }
   std::string all;
+  Evidence evidence;
   for (const uint32_t r : chain) {
-    all += (all.empty() ? "" : "; ") + text(event(r, ranks_[r].step)) +
-           " is never reached by a signal";
+    evidence.events.push_back(event(r, ranks_[r].step));
+    all +=
+        (all.empty() ? "" : "; ") + text(evidence.events.back()) + " is never reached by a signal";
   }
-  fail(Fault::kDeadlock, all);
+  fail(Fault::kDeadlock, all, evidence);
 }
 
 }  // namespace weft::schedule

@@ -234,6 +234,33 @@ TEST_F(PolicyChoice, KnowsWhichNamesOfHcclAlgoAreAnsweredTo) {
   for (const char* name : {"NB", "AHC", "Ring", ""}) EXPECT_FALSE(policy.answers_to(name)) << name;
 }
 
+TEST_F(PolicyChoice, CandidatesAreWhatCallsOfSoManyRanksMayGet) {
+  const Policy policy =
+      resolved(with(rule("toy.pair", kSmall + "\nparams = { pieces = 8 }") +
+                    rule("toy.fast", "when = { ranks = \"4..\", bytes = \"..1MiB\" }")));
+  const auto all_reduces = [&](uint32_t ranks, const char* wish) {
+    std::string text;
+    for (const Candidate& each :
+         policy.candidates(ranks, parse_hccl_algo(wish, HcclAlgoSource::kVariable))) {
+      if (each.algorithm->table.op != WEFT_OP_ALL_REDUCE) continue;
+      text += (text.empty() ? "" : "; ") + each.algorithm->name + ' ' + each.source;
+      for (const int64_t value : each.params) text += ' ' + std::to_string(value);
+    }
+    return text;
+  };
+  EXPECT_EQ(all_reduces(2, ""), "toy.pair p.toml:4:7 8 0; toy.all_reduce p.toml:14:7");
+  EXPECT_EQ(all_reduces(3, ""), "toy.all_reduce p.toml:14:7");
+  EXPECT_EQ(all_reduces(4, ""), "toy.fast p.toml:9:7; toy.all_reduce p.toml:14:7");
+  EXPECT_EQ(all_reduces(2, "level0:NHR"),
+            "toy.pair p.toml:4:7 8 0; toy.all_reduce p.toml:14:7; "
+            "toy.pair HCCL_ALGO level0:NHR 2 0");
+  EXPECT_EQ(all_reduces(3, "broadcast=level0:ring"), "toy.all_reduce p.toml:14:7");
+  // Of two that answer to it the second one is never chosen.
+  EXPECT_EQ(all_reduces(3, "level0:fullmesh"),
+            "toy.all_reduce p.toml:14:7; toy.again HCCL_ALGO level0:fullmesh");
+  EXPECT_EQ(policy.candidates(2, {}).size(), WEFT_OP_COUNT - 1 + 1u);
+}
+
 TEST_F(PolicyChoice, CountsThePluginsThatAWishMayUse) {
   registry_.load(kFolder + "fault_none.so");  // fault.one answers to NHR, for all_reduce
   const Policy policy = resolved(with(""));

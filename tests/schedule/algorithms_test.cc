@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "base/op_names.hpp"
+#include "proof/picture.hpp"
+#include "proof/prove.hpp"
 #include "schedule/builder.hpp"
 #include "schedule/partners.hpp"
 #include "support.hpp"
@@ -66,50 +67,17 @@ const char* const kNames[] = {
     "null.all_reduce",
 };
 
-/// Sets of values: each parameter at its ends and in between, the others at their defaults.
-std::vector<std::vector<int64_t>> parameter_sets(const plugin::Algorithm& algorithm) {
-  std::vector<std::vector<int64_t>> sets = {defaults(algorithm)};
-  for (size_t i = 0; i < algorithm.params.size(); ++i) {
-    const plugin::Param& param = algorithm.params[i];
-    for (const int64_t value : {param.min, param.min + 1, (param.min + param.max) / 2, param.max}) {
-      sets.push_back(defaults(algorithm));
-      sets.back()[i] = value;
-    }
-  }
-  return sets;
-}
-
-std::vector<uint32_t> roots(uint32_t op, uint32_t ranks) {
-  if (!has_root(op)) return {0};
-  if (ranks > 17) return {0, ranks / 2, ranks - 1};
-  std::vector<uint32_t> all(ranks);
-  std::iota(all.begin(), all.end(), 0u);
-  return all;
-}
-
 class Algorithms : public testing::TestWithParam<const char*> {};
 
 TEST_P(Algorithms, AreProvedForEveryShape) {
   const plugin::Algorithm& under_test = algorithm(GetParam());
-  std::vector<uint32_t> sizes = {32};
+  std::vector<uint32_t> sizes = {32, 33, 64};
   for (uint32_t n = 2; n <= 17; ++n) sizes.push_back(n);
   for (const uint32_t n : sizes) {
-    for (const uint32_t root : roots(under_test.table.op, n)) {
-      for (const std::vector<int64_t>& params : parameter_sets(under_test)) {
-        const Shape shape{under_test.table.op, n, 0, root};
-        const Report report = check(under_test.table, GetParam(), shape, params);
-        ASSERT_TRUE(report.ok()) << "n=" << n << " root=" << root << ": " << report.text;
-      }
-    }
-  }
-}
-
-TEST_P(Algorithms, AreProvedForManyRanks) {
-  const plugin::Algorithm& under_test = algorithm(GetParam());
-  for (const uint32_t n : {33u, 64u}) {
-    const Shape shape{under_test.table.op, n, 0, has_root(under_test.table.op) ? n - 2 : 0};
-    const Report report = check(under_test.table, GetParam(), shape, defaults(under_test));
-    ASSERT_TRUE(report.ok()) << "n=" << n << ": " << report.text;
+    const proof::Verdict verdict = proof::prove(under_test, n);
+    ASSERT_FALSE(verdict.wrong) << proof::picture(under_test, *verdict.wrong);
+    EXPECT_TRUE(verdict.complete);
+    EXPECT_GE(verdict.cases, has_root(under_test.table.op) && n <= 17 ? n : 1u);
   }
 }
 

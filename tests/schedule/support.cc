@@ -5,6 +5,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "proof/picture.hpp"
+#include "proof/prove.hpp"
 #include "schedule/builder.hpp"
 
 namespace weft::schedule {
@@ -50,6 +52,46 @@ bool is_rejected(const Report& report, Fault fault, const std::string& part) {
   std::fprintf(stderr, "wanted: %s ... %s\nreport: %s\n", fault_name(fault), part.c_str(),
                report.ok() ? "no fault" : report.text.c_str());
   return false;
+}
+
+plugin::Algorithm offered(const weft_algorithm& table) {
+  plugin::Algorithm made{std::string("seeded.") + table.name, "", table, {}};
+  for (uint32_t i = 0; i < table.param_count; ++i) {
+    const weft_param& p = table.params[i];
+    made.params.push_back({p.name, p.help, p.def, p.min, p.max});
+  }
+  return made;
+}
+
+namespace {
+
+std::optional<proof::CounterExample> smallest(const plugin::Algorithm& algorithm) {
+  const std::vector<uint32_t> ranks = {2, 3, 4, 5, 6, 7, 8, 9};
+  return proof::smallest(algorithm, ranks);
+}
+
+}  // namespace
+
+bool is_proved(const plugin::Algorithm& algorithm) {
+  const auto found = smallest(algorithm);
+  if (found) std::fprintf(stderr, "%s", proof::picture(algorithm, *found).c_str());
+  return !found;
+}
+
+bool is_refuted(const plugin::Algorithm& algorithm, Fault fault, uint32_t ranks,
+                std::initializer_list<const char*> parts) {
+  const auto found = smallest(algorithm);
+  const std::string picture = found ? proof::picture(algorithm, *found) : "no fault\n";
+  bool good = found && found->report.fault == fault && found->of.ranks == ranks;
+  for (const char* part : parts) {
+    if (picture.find(part) != std::string::npos) continue;
+    good = false;
+    std::fprintf(stderr, "not there: %s\n", part);
+  }
+  if (!good) {
+    std::fprintf(stderr, "wanted: %s with %u ranks\n%s", fault_name(fault), ranks, picture.c_str());
+  }
+  return good;
 }
 
 }  // namespace weft::schedule

@@ -10,13 +10,13 @@ namespace {
 TEST(Help, ListsEverySubcommand) {
   const Outcome outcome = weft({"help"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "env"}) {
+  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "check", "env"}) {
     EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
   }
 }
 
 TEST(Help, EverySubcommandExplainsItself) {
-  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "env"}) {
+  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "check", "env"}) {
     const Outcome outcome = weft({name, "--help"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_NE(outcome.out.find(std::string("Usage: weft ") + name), std::string::npos);
@@ -162,7 +162,23 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLine{"PolicyDiffOfOne", {"policy", "diff", "a.toml"}, "two files"},
         WrongLine{"PolicyLintOfTwo", {"policy", "lint", "a", "b"}, "too many"},
         WrongLine{"PolicyStrictShow", {"policy", "show", "--strict"}, "for lint"},
-        WrongLine{"PluginsWithWord", {"plugins", "mesh"}, "too many"}),
+        WrongLine{"PluginsWithWord", {"plugins", "mesh"}, "too many"},
+        WrongLine{"CheckWithoutWord", {"check"}, "which plugin?"},
+        WrongLine{"CheckUnknownName", {"check", "mehs"}, "did you mean 'mesh'?"},
+        WrongLine{"CheckUnknownAlgorithm", {"check", "mesh.two_shots"}, "'mesh.two_shot'"},
+        WrongLine{"CheckUnknownOperation", {"check", "mesh", "--op", "barier"}, "'barrier'"},
+        WrongLine{"CheckOneRank", {"check", "mesh", "--ranks", "1..4"}, "'1'"},
+        WrongLine{"CheckEmptyRange", {"check", "mesh", "--ranks", "4..2"}, "empty range"},
+        WrongLine{"CheckNoRanks", {"check", "mesh", "--ranks", ","}, "''"},
+        WrongLine{"CheckNoParam", {"check", "ring", "--param", "pieces"}, "pieces=4"},
+        WrongLine{"CheckTextParam", {"check", "ring", "--param", "pieces=x"}, "whole number"},
+        WrongLine{
+            "CheckUnknownParam", {"check", "ring", "--param", "piece=4"}, "did you mean 'pieces'?"},
+        WrongLine{"CheckParamTooLarge",
+                  {"check", "ring", "--param", "pieces=65"},
+                  "pieces of ring.broadcast is 65, outside its limits 1 to 64"},
+        WrongLine{"CheckNoTime", {"check", "mesh", "--time", "0"}, "seconds"},
+        WrongLine{"CheckRanksOfNoPage", {"check", "mesh", "--html-ranks", "4"}, "without --html"}),
     [](const testing::TestParamInfo<WrongLine>& each) { return each.param.name; });
 
 }  // namespace

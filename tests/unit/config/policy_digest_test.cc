@@ -28,7 +28,8 @@ TEST(PolicyDigest, IsTheSameForTheSameMeaning) {
 }
 
 TEST(PolicyDigest, IgnoresWhatRanksMayDifferIn) {
-  EXPECT_EQ(digest(kRule + "[plugins]\npath = [\"/there\"]\n[control]\nexec_timeout = \"5s\"\n"),
+  EXPECT_EQ(digest(kRule + "[plugins]\npath = [\"/there\"]\nrequire_check = true\n"
+                           "[control]\nexec_timeout = \"5s\"\n"),
             digest(kRule));
 }
 

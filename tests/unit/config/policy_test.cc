@@ -28,6 +28,7 @@ TEST(Policy, NeedsOnlySchemaAndCatchAlls) {
   EXPECT_EQ(policy.settings().transport, "hccs-sdma");
   EXPECT_EQ(policy.settings().engine, "direct");
   EXPECT_TRUE(policy.settings().plugin_paths.empty());
+  EXPECT_FALSE(policy.settings().require_check);
   EXPECT_EQ(policy.settings().connect_timeout, std::nullopt);
   EXPECT_EQ(policy.settings().exec_timeout, std::nullopt);
   EXPECT_EQ(policy.settings().memory_order, std::nullopt);
@@ -35,7 +36,7 @@ TEST(Policy, NeedsOnlySchemaAndCatchAlls) {
 
 TEST(Policy, ReadsEverySetting) {
   const Policy policy =
-      Policy::parse(with("[plugins]\npath = [\"/a\", \"/b.so\"]\n"
+      Policy::parse(with("[plugins]\npath = [\"/a\", \"/b.so\"]\nrequire_check = true\n"
                          "[transport]\nuse = \"ucx\"\nengine = \"tasks\"\n"
                          "[memory]\norder = [\"zerocopy\", \"heap\"]\n"
                          "[control]\nconnect_timeout = \"3min\"\nexec_timeout = \"1500ms\"\n"),
@@ -43,6 +44,7 @@ TEST(Policy, ReadsEverySetting) {
   EXPECT_EQ(policy.settings().transport, "ucx");
   EXPECT_EQ(policy.settings().engine, "tasks");
   EXPECT_EQ(policy.settings().plugin_paths.size(), 2U);
+  EXPECT_TRUE(policy.settings().require_check);
   EXPECT_EQ(policy.settings().memory_order, (std::vector<std::string>{"zerocopy", "heap"}));
   EXPECT_EQ(policy.settings().connect_timeout, std::chrono::minutes(3));
   EXPECT_EQ(policy.settings().exec_timeout, std::chrono::milliseconds(1500));
