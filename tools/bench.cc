@@ -64,7 +64,7 @@ The first one includes what a process does once: reading the policy, loading plu
 
 --overlap times the calls once more while the host computes, between launch and synchronisation, about
 as long as they take. "hidden" is the part of the computing that then takes no time; it needs a core
-that no rank's thread uses.
+that no rank's thread uses. Below 0, calls and computing hinder each other.
 
 "wrong" counts elements, on all ranks, before and after the timing. Exit code: 0 if all is right, 1 if
 something is wrong or failed, 2 for a wrong command line.)";

@@ -113,6 +113,8 @@ void queue_destroy(HcclComm comm) {
   });
 }
 
+constexpr uint32_t kMostRanks = 32768;  // of one process
+
 /// The ranks of one HcclCommInitAll, each on a thread of its own.
 class Team {
  public:
@@ -208,6 +210,9 @@ HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
   auto policy = Library::instance().load_policy();
   current_device(*policy);
   require(count != 0, HCCL_E_PARA, "ndev is 0");
+  if (count > kMostRanks) {
+    throw Error(HCCL_E_PARA, fmt::format("ndev is {}; at most {} are possible", count, kMostRanks));
+  }
   require(comms != nullptr, HCCL_E_PTR, "comms is a null pointer");
   require(devices != nullptr, HCCL_E_PTR, "devices is a null pointer");
   const std::set<int32_t> distinct(devices, devices + count);

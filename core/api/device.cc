@@ -15,9 +15,9 @@ int32_t ask(const comm::OpenTransport& transport) {
   int32_t device = -1;
   const int32_t code = transport.table->get_device(transport.context, &device);
   if (code != HCCL_SUCCESS) {
+    static_cast<void>(plugin::take_failure());  // may tell of something else, long ago
     throw Error(static_cast<HcclResult>(code),
-                fmt::format("no current device ({}); call aclrtSetDevice on this thread first",
-                            plugin::take_failure()));
+                "no current device; call aclrtSetDevice on this thread first");
   }
   return device;
 }

@@ -136,6 +136,10 @@ HcclResult create_group(const char* group, uint32_t rank_count, uint32_t* ids) {
           "the world group does not come from HcomInitByFile, so its rank table is not known; "
           "split it with HcclCreateSubCommConfig");
   const Facts world = facts_of(comm);
+  if (rank_count > world.ranks) {
+    throw Error(HCCL_E_PARA,
+                fmt::format("rankNum is {}; the world has {} ranks", rank_count, world.ranks));
+  }
   std::vector<uint32_t> ranks = sorted_members(name, world, rank_count, ids);
   const auto rank = std::lower_bound(ranks.begin(), ranks.end(), world.rank) - ranks.begin();
   HcclCommConfig config;
@@ -162,7 +166,7 @@ HcclResult destroy_group(const char* group, const char* function) {
 HcclResult destroy_world() {
   constexpr const char* kFunction = "HcomDestroy";
   refuse_in_group();
-  const HcclComm comm = handle_named(current_device(), kWorldGroup);
+  const HcclComm comm = handle_named(device_of_thread(), kWorldGroup);
   if (!is_world(comm)) {
     log::warn("HcomDestroy: there is no world group of HcomInitByFile, nothing to do");
     return HCCL_SUCCESS;

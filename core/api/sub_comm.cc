@@ -165,6 +165,10 @@ void create(const Request& request, int32_t device, std::shared_ptr<const config
   *sub = nullptr;
   const Communicator& whole = communicator(*comm);
   const Facts parent = facts_of(*comm);
+  if (members.size() > parent.ranks) {  // then some are there twice, or are none
+    throw Error(HCCL_E_PARA, fmt::format("rankNum is {}; {} has {} ranks", members.size(),
+                                         parent.name, parent.ranks));
+  }
   if (whole.device() != device) {
     throw Error(HCCL_E_PARA, fmt::format("this thread's device is {}, that of {} is {}; call "
                                          "aclrtSetDevice first",

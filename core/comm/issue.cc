@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/names.hpp"
@@ -42,6 +43,17 @@ schedule::Schedule alone(const CallKey& key) {
   schedule.operands = {{WEFT_SPACE_OUT, 0, 0, 0, 1}, {WEFT_SPACE_IN, 0, 0, 0, 1}};
   schedule.steps = {{WEFT_VERB_COPY, 0, 0, 1, 1}};
   return schedule;
+}
+
+/// Whether this rank signals every other one in each of its pieces.
+bool tells_all(const schedule::Plan& plan, uint32_t ranks) {
+  std::vector<bool> told(ranks, false);
+  for (const schedule::PlanStep& step : plan.last.steps) {
+    const bool signals =
+        step.opcode == schedule::Opcode::kSignal || step.opcode == schedule::Opcode::kSignalCarry;
+    if (signals) told[step.peer] = true;
+  }
+  return std::count(told.begin(), told.end(), true) == static_cast<std::ptrdiff_t>(ranks) - 1;
 }
 
 /// Writes one side of a call's lengths, in bytes. Returns where its last block ends.
@@ -140,6 +152,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   }
   made->fingerprint = hash.value();
   made->synchronises = depends_on_all(key.op);
+  made->tells_all = tells_all(made->plan, ranks_);
   made->serial = plans_.made() + 1;
   if (options_.debug.algorithms) log_choice(*made);
   last_ = {};  // its texts may be those of the plan that makes room
@@ -243,9 +256,7 @@ LastCall Communicator::prepare(const Call& call, exec::ExecPlan& plan, exec::Tas
   // At most, a rank sends its whole input to each of the others before it waits.
   if ((extent.in + extent.out) * ranks_ <= kBriefBytes) task.base.flags = WEFT_TASK_BRIEF;
   const LastCall placed = place_buffers(call, extent, task);
-  const auto once = [](Way way) {
-    return way == Way::kNone || way == Way::kHeap || way == Way::kLocal;
-  };
+  const auto once = [](Way way) { return way == Way::kNone || way == Way::kHeap; };
   task.own_heap = task.pieces == 1 && once(placed.in.way) && once(placed.out.way);
   return placed;
 }
@@ -260,16 +271,18 @@ void Communicator::forget(exec::Task& task) noexcept {
 }
 
 /// Whether it may begin while those before it are on their way: it is brief and touches nothing of
-/// theirs. What a program can see of peers must not tell it: so no barrier, and no windows or
-/// ranges, by which it could look at what a peer's earlier call has left.
+/// theirs, and all peers learn that it was early. With windows or ranges memory may have a second
+/// address, and a program may look at what a peer's earlier call has left.
 bool Communicator::is_independent(const exec::Task& task) const {
   if ((task.base.flags & WEFT_TASK_BRIEF) == 0 || !task.own_heap) return false;
+  if (!task.plan->tells_all || ranks_ > exec::Executor::kMostEarlyRanks) return false;
   if (task.key.op == WEFT_OP_BARRIER || setup_.map->own_version() != 0) return false;
   const uint64_t done = executor_->done();
   if (next_call_ - done > exec::kMostDepth) return false;
   for (uint64_t i = next_task_; i-- > 0;) {
     const exec::Task& other = tasks_[i % kTasks];
     if (other.last_call <= done) break;
+    if (!other.own_heap) return false;  // what it uses may have a second address
     if (task.used_out.overlaps(other.used_out) || task.used_out.overlaps(other.used_in) ||
         task.used_in.overlaps(other.used_out)) {
       return false;
@@ -287,6 +300,8 @@ void Communicator::submit(exec::Task& task, void* stream) {
   task.at_launch.store(true, std::memory_order_relaxed);
   task.begun = false;
   task.early = false;
+  task.ended = false;
+  task.early_peers = 0;
   task.piece = 0;
   task.step = 0;
   task.wait = {};

@@ -30,12 +30,15 @@ constexpr uint32_t in_flight_of(uint32_t depth) noexcept { return depth / 2; }
 struct alignas(64) Line {
   std::atomic<uint64_t> epoch;  // call << 16 | signals sent in this call
   uint32_t fingerprint;         // of all calls and choices so far: differs if one of them did
-  uint32_t carry;               // bytes << 24 | offset in Scratch; 0 if nothing is carried
-  uint64_t in;                  // the sender's buffers: AddressMap
+  uint32_t carry;  // kEarly, if it was so; bytes << 24 | offset in Scratch if something is carried
+  uint64_t in;     // the sender's buffers: AddressMap
   uint64_t out;
   std::byte data[schedule::kCarryBytes];
 };
 static_assert(sizeof(Line) == 64);
+
+/// In Line::carry: the sender had not ended its call before this one.
+inline constexpr uint32_t kEarly = 1U << 31;
 
 constexpr uint64_t epoch_of(uint64_t call, uint32_t ordinal) { return call << 16 | ordinal; }
 
@@ -107,7 +110,7 @@ struct Board {
     std::atomic<uint32_t> gave_up;
   } identity;
   struct alignas(64) Progress {
-    std::atomic<uint64_t> done;  // calls completed by this rank
+    std::atomic<uint64_t> done;  // calls whose data are all there, on this rank
   } progress;
   Fault fault;
   Record records[kMostDepth];

@@ -58,6 +58,7 @@ void Executor::begin_early(weft_task* base) noexcept {
   }
   self.begin(task);
   task.early = true;
+  self.ahead_[self.last_ahead_++ % kMostDepth] = &task;
   self.walk(task, false);
 }
 
@@ -72,6 +73,11 @@ const schedule::PlanBody& Executor::body(const Task& task) const noexcept {
 }
 
 int32_t Executor::progress(Task& task) noexcept {
+  if (task.ended) {
+    if (!settled(task)) return unsettled(task);
+    finish(task);
+    return WEFT_TASK_DONE;
+  }
   if (!task.begun) {
     if (watch_.failure() != 0) return fail_task(task, watch_.failure());
     // Calls of one communicator run in the order of issue, whatever their streams. Those before are
@@ -99,8 +105,44 @@ int32_t Executor::progress(Task& task) noexcept {
     begin_piece(task);
   }
   if (task.after.bytes != 0) stage(task, task.after);
-  finish(task, true);
+  end(task);
+  if (!settled(task)) return unsettled(task);
+  finish(task);
   return WEFT_TASK_DONE;
+}
+
+void Executor::end(Task& task) noexcept {
+  task.ended = true;
+  task.wait = {};
+  // Peers take what is done for good, and use what this rank has left for them.
+  board_->progress.done.store(task.last_call, std::memory_order_release);
+}
+
+/// What follows a call that has to wait until it may be told of: as far as it goes.
+void Executor::work_ahead() noexcept {
+  for (uint64_t i = first_ahead_; i != last_ahead_; ++i) {
+    Task& task = *ahead_[i % kMostDepth];
+    if (task.ended) continue;
+    if (watch_.failure() != 0) return;
+    select(task);
+    // What goes wrong is found again in its turn.
+    if (walk(task) != WEFT_TASK_DONE) return;
+    if (task.plan->synchronises) all_begun_ = call_;
+    end(task);
+  }
+}
+
+bool Executor::settled(Task& task) noexcept {
+  while (task.early_peers != 0) {
+    const auto peer = static_cast<uint32_t>(std::countr_zero(task.early_peers));
+    const auto& progress = setup_.boards[peer]->progress;
+    if (progress.done.load(std::memory_order_acquire) + 1 < task.last_call) {
+      awaited_ = peer;
+      return false;
+    }
+    task.early_peers &= task.early_peers - 1;
+  }
+  return true;
 }
 
 void Executor::begin(Task& task) noexcept {
@@ -261,7 +303,7 @@ bool Executor::signal(const Task& task, const PlanStep& step, const Operand* ope
     describe_call(task, line, step.peer);
     if (step.opcode == Opcode::kSignalCarry) {
       std::memcpy(line.data, address(operands[0]), step.length);
-      line.carry = static_cast<uint32_t>(step.length) << kCarryShift | step.carry_offset;
+      line.carry |= static_cast<uint32_t>(step.length) << kCarryShift | step.carry_offset;
     }
   }
   line.epoch.store(epoch_of(call_, step.ordinal), std::memory_order_release);
@@ -270,7 +312,7 @@ bool Executor::signal(const Task& task, const PlanStep& step, const Operand* ope
 
 void Executor::describe_call(const Task& task, Line& line, uint32_t peer) noexcept {
   line.fingerprint = task.history;
-  line.carry = 0;
+  line.carry = task.early ? kEarly : 0;
   line.in = reinterpret_cast<uint64_t>(task.in) + task.in_shift;
   line.out = reinterpret_cast<uint64_t>(task.out) + task.out_shift;
   if (!task.plan->plan.own_blocks) return;
@@ -339,24 +381,28 @@ int32_t Executor::wait(Task& task, const PlanStep& step) noexcept {
   }
   if (step.ordinal != 1) return WEFT_TASK_DONE;
   if (const int32_t code = learn_call(task, line, step.peer); code != 0) return code;
-  if (line.carry != 0) {
+  uint32_t carry = line.carry;
+  if ((carry & kEarly) != 0) {
+    task.early_peers |= uint64_t{1} << step.peer;
+    carry &= ~kEarly;
+  }
+  if (carry != 0) {
     std::byte* scratch = bases_[WEFT_SPACE_SCRATCH * setup_.ranks + setup_.rank];
-    const uint32_t offset = line.carry & ((1u << kCarryShift) - 1);
-    std::memcpy(scratch + offset, line.data, line.carry >> kCarryShift);
+    const uint32_t offset = carry & ((1u << kCarryShift) - 1);
+    std::memcpy(scratch + offset, line.data, carry >> kCarryShift);
   }
   return WEFT_TASK_DONE;
 }
 
 /// After this, task and executor may be gone.
-void Executor::finish(Task& task, bool good) noexcept {
+void Executor::finish(Task& task) noexcept {
   // One that fails before its turn does not count: an earlier one may still be running, and what
   // that one uses would look free.
   if (!task.begun) {
     skipped_.fetch_add(1, std::memory_order_release);
     return;
   }
-  // Peers take what is done for good, and use what this rank has left for them.
-  if (good) board_->progress.done.store(task.last_call, std::memory_order_release);
+  if (first_ahead_ != last_ahead_ && ahead_[first_ahead_ % kMostDepth] == &task) ++first_ahead_;
   done_.store(task.last_call, std::memory_order_release);
 }
 

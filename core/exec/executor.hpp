@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -30,7 +31,8 @@ struct ExecPlan {
   // No rank ends the call before all have begun it: so it is where every output depends on every
   // input, since a rank's data can come only from a rank that has begun.
   bool synchronises = false;
-  bool as_tasks = false;  // for the tasks engine, else for the executor
+  bool tells_all = false;  // this rank signals every other one
+  bool as_tasks = false;   // for the tasks engine, else for the executor
   /// The Scratch areas that it takes turns with: the more, the further a rank may be ahead. Where
   /// ranks wait for each other anyway there is no need for the most.
   [[nodiscard]] schedule::Areas areas() const noexcept {
@@ -98,6 +100,8 @@ struct Task {
   // progress
   bool begun = false;
   bool early = false;         // begun before its turn, which has not come so far
+  bool ended = false;         // its data are there; it may still have to wait before that is told
+  uint64_t early_peers = 0;   // bit by rank: began this call before they had ended the one before
   bool some_unknown = false;  // some place in bases_ is null since this rank does not know it
   uint32_t history = 0;       // hash of the fingerprints of all calls up to this one
   uint32_t piece = 0;
@@ -117,8 +121,13 @@ class Executor {
   static int32_t run(weft_task* base) noexcept;
   /// The same for a call that is next in order while those before it are on their way, in the same
   /// stream, and have nothing to do with its buffers: does its steps up to the first wait, if it
-  /// can. It needs one piece, and no staging.
+  /// can. It needs one piece, and no staging, and tells every other rank something: so all of them
+  /// know that it was early, and tell nobody that the call has ended until this rank has ended the
+  /// one before. Or else a program could see by them that what comes later on the stream was done
+  /// first.
   static void begin_early(weft_task* base) noexcept;
+  /// Of communicators with more ranks no call begins early.
+  static constexpr uint32_t kMostEarlyRanks = 64;
   /// The same for a call that will never run: the communicator cannot go on without it.
   static void drop(weft_task* base) noexcept;
 
@@ -160,7 +169,13 @@ class Executor {
   bool signal(const Task& task, const schedule::PlanStep& step,
               const schedule::Operand* operands) noexcept;
   int32_t wait(Task& task, const schedule::PlanStep& step) noexcept;
-  void finish(Task& task, bool good) noexcept;
+  /// The data of a call are there.
+  void end(Task& task) noexcept;
+  void work_ahead() noexcept;
+  /// Whether that a call has ended may be told.
+  bool settled(Task& task) noexcept;
+  int32_t unsettled(Task& task) noexcept;
+  void finish(Task& task) noexcept;
 
   // waiting for something that may never come: faults.cc
   int32_t stalled(Task& task) noexcept;
@@ -200,6 +215,11 @@ class Executor {
   std::vector<uint64_t> seen_;   // per peer: the newest call that it is known to have begun
   std::vector<uint64_t> ended_;  // ... to have ended
   std::vector<void*> pointers_;  // room for the operands of a reduce
+  // Calls that were begun early and are not over, in their order; the first is
+  // ahead_[first_ahead_].
+  std::array<Task*, kMostDepth> ahead_{};
+  uint64_t first_ahead_ = 0;
+  uint64_t last_ahead_ = 0;  // behind the last one
   std::atomic<uint64_t> done_{0};
   std::atomic<uint64_t> skipped_{0};
 };

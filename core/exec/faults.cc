@@ -8,8 +8,22 @@ namespace weft::exec {
 
 int32_t Executor::fail_task(Task& task, int32_t code) noexcept {
   setup_.transport->task_error(watch_.health_text().c_str());
-  finish(task, false);
+  finish(task);
   return code;
+}
+
+/// A call whose data are there, while others have not ended what came before.
+int32_t Executor::unsettled(Task& task) noexcept {
+  const uint32_t peer = awaited_;
+  work_ahead();
+  if (!watch_.tired(task.wait)) return WEFT_TASK_AGAIN;
+  // What the peer wrote before it went away counts: look at it only after its state was read.
+  const bool hopeless = watch_.hopeless(task.wait, peer);
+  if (settled(task)) return WEFT_TASK_AGAIN;  // the next resume ends it
+  int32_t code = watch_.look_at_boards();
+  if (code == 0 && hopeless) code = watch_.raise_remote(peer, task.last_call, task.key);
+  if (code == 0) code = watch_.check_time(task.wait, peer, task.last_call, task.key);
+  return code == 0 ? WEFT_TASK_AGAIN : fail_task(task, code);
 }
 
 int32_t Executor::stalled(Task& task) noexcept {
@@ -67,7 +81,7 @@ int32_t Executor::check_records(const Task& task) noexcept {
 
 void Executor::dropped(Task& task) noexcept {
   watch_.raise_dropped(task.first_call + task.piece, task.key);
-  finish(task, false);
+  finish(task);
 }
 
 int32_t Executor::mismatch(const Task& task, uint32_t peer) noexcept {

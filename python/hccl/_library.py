@@ -41,6 +41,7 @@ _ACL = {
     "aclrtCreateStream": (_POINTERS,),
     "aclrtDestroyStream": (_POINTER,),
     "aclrtSynchronizeStream": (_POINTER,),
+    "aclrtSynchronizeStreamWithTimeout": (_POINTER, ctypes.c_int32),
 }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-reduce of many gradients with few calls."""
 import ctypes
+import signal
 import sys
 import threading
 from itertools import accumulate
@@ -21,6 +22,8 @@ _BY_INDEX = 1
 _HOST_TO_DEVICE = 1
 _DEVICE_TO_HOST = 2
 _ALIGNMENT = 64  # of segments in device memory
+_TIMEOUT = 507046  # ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
+_SLICE = 200  # ms
 
 
 class _Gradient:
@@ -158,6 +161,10 @@ class _Workspace:
             acl.aclrtDestroyStream(self.stream)
         self._clear()
 
+    def abandon(self):
+        """Its memory and stream are still in use."""
+        self._clear()
+
     def __del__(self):
         # Of a thread that has ended. At the end of the program all goes with the process.
         if not sys.is_finalizing():
@@ -206,6 +213,58 @@ def _copy(fused, gradients, memory, direction):
         at += gradient.bytes
 
 
+class _Interrupts:
+    """Keeps Ctrl-C until its end: ranks that have issued some segments only would meet others of
+    their peers from then on."""
+
+    def __enter__(self):
+        self.seen = None
+        self.before = None  # of a thread that signals do not reach, or not by Python
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.getsignal(signal.SIGINT)
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, *arguments):
+        self.seen = arguments
+
+    def __exit__(self, kind, error, trace):
+        if self.before is None:
+            return
+        signal.signal(signal.SIGINT, self.before)
+        if self.seen and callable(self.before):
+            self.before(*self.seen)
+
+
+def _issue(fused, gradients, memory, comm, stream):
+    """All segments. One is copied while the one before is under way."""
+    try:
+        for each in fused:
+            _copy(each, gradients, memory, _HOST_TO_DEVICE)
+            buffer = memory + each.offset
+            code = _library.hcomm.HcclAllReduce(buffer, buffer, each.count, each.type, _SUM, comm,
+                                                stream)
+            if code != 0:
+                raise ValueError(f"all reduce gradients error: {each}. ret[{code}]"
+                                 ) from _library.last_error(code)
+    except ValueError:
+        _library.acl().aclrtSynchronizeStream(stream)  # the memory is used until then
+        raise
+
+
+def _wait(workspace, what):
+    """In slices, so that Ctrl-C is heard. The memory is then left to the calls on their way."""
+    try:
+        code = _TIMEOUT
+        while code == _TIMEOUT:
+            code = _library.acl().aclrtSynchronizeStreamWithTimeout(workspace.stream, _SLICE)
+    except BaseException:
+        workspace.abandon()
+        raise
+    _need_acl(code, what)
+
+
 def all_reduce_gradients(arrays, group=_check.WORLD_GROUP):
     """Sums gradients over the ranks of a group, in place. Blocks until that is done.
 
@@ -228,24 +287,12 @@ def all_reduce_gradients(arrays, group=_check.WORLD_GROUP):
     fused, size = _fuse(gradients, strategy)
     if not fused:
         return []
-    acl = _library.acl()
     workspace = _workspace()
     workspace.reserve(size)
     memory = workspace.memory.value
-    try:
-        # A segment is copied while the one before is under way.
-        for each in fused:
-            _copy(each, gradients, memory, _HOST_TO_DEVICE)
-            buffer = memory + each.offset
-            code = _library.hcomm.HcclAllReduce(buffer, buffer, each.count, each.type, _SUM, comm,
-                                                workspace.stream)
-            if code != 0:
-                raise ValueError(f"all reduce gradients error: {each}. ret[{code}]"
-                                 ) from _library.last_error(code)
-    except BaseException:  # also of a signal
-        acl.aclrtSynchronizeStream(workspace.stream)  # the memory is used until then
-        raise
-    _need_acl(acl.aclrtSynchronizeStream(workspace.stream), "summing")
+    with _Interrupts():
+        _issue(fused, gradients, memory, comm, workspace.stream)
+    _wait(workspace, "summing")
     for each in fused:
         _copy(each, gradients, memory, _DEVICE_TO_HOST)
     return [each.indices for each in fused]

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -33,8 +34,15 @@ void be_rank(const Spec& spec, Team& team, uint32_t rank) {
   open_runtime(team, rank);
   if (spec.threads) {
     std::vector<std::thread> others;
-    for (uint32_t each = 1; each < spec.ranks; ++each) {
-      others.emplace_back([&spec, &team, each] { be_rank(spec, team, each); });
+    try {
+      for (uint32_t each = 1; each < spec.ranks; ++each) {
+        others.emplace_back([&spec, &team, each] { be_rank(spec, team, each); });
+      }
+    } catch (const std::system_error& error) {
+      team.fail(0,
+                fmt::format("cannot start a thread for rank {}: {}; raise the limit of processes "
+                            "(ulimit -u) or use fewer ranks",
+                            others.size() + 1, error.what()));
     }
     be_rank(spec, team, 0);
     for (std::thread& each : others) each.join();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short calls that follow one another on a stream without a wait: they overlap where they can.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -152,6 +154,101 @@ TEST(QueuedFaults, ABarrierEndsAfterTheCallsBeforeItOnEveryRank) {
         check(seen == round, "round " + std::to_string(round) + ": " + std::to_string(seen));
         rank.event(1);
       }
+    }
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+class QueuedOrder : public testing::TestWithParam<Layout> {};
+INSTANTIATE_TEST_SUITE_P(Layouts, QueuedOrder,
+                         testing::Values(Layout::kThreads, Layout::kProcesses),
+                         [](const auto& given) { return layout_name(given.param); });
+
+// The broadcast of rank 0 follows its reduce, the message of rank 1 follows the broadcast, and the
+// copy of rank 0 follows the message, on another stream: so it follows the reduce.
+TEST_P(QueuedOrder, CanBeFollowedThroughOtherRanks) {
+  run_ranks(3, GetParam(), [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    const Stream other;
+    constexpr size_t kBytes = sizeof(int32_t);
+    Arena arena(Memory::kDevice, 5 * 64);
+    auto* base = reinterpret_cast<int32_t*>(arena.lend(5 * 64));
+    const auto at = [&](int i) { return base + i * 16; };
+    int32_t *in = at(0), *out = at(1), *told = at(2), *heard = at(3), *copy = at(4);
+    for (int32_t round = 1; round <= 10; ++round) {
+      *in = round;
+      *out = *copy = -1;
+      rank.sync();
+      if (rank.rank() == 2) {  // late, unless the copy has been made without it
+        const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+        while (rank.counted(0) < static_cast<uint32_t>(round) &&
+               std::chrono::steady_clock::now() < until) {
+          std::this_thread::yield();
+        }
+      }
+      ok(HcclReduce(in, out, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, 0, comm, stream));
+      ok(HcclBroadcast(told, 1, HCCL_DATA_TYPE_INT32, 0, comm, stream));
+      if (rank.rank() == 1) ok(HcclSend(told, 1, HCCL_DATA_TYPE_INT32, 0, comm, stream));
+      if (rank.rank() == 0) {
+        ok(HcclRecv(heard, 1, HCCL_DATA_TYPE_INT32, 1, comm, other));
+        ok(aclrtMemcpyAsync(copy, kBytes, out, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE, other));
+        other.synchronize();
+        rank.event(0);
+        check(*copy == 3 * round, "round " + std::to_string(round) + ": " + std::to_string(*copy));
+      }
+      stream.synchronize();
+    }
+    ok(HcclCommDestroy(comm));
+  });
+}
+
+/// Memory that the process has at two addresses.
+class TwiceMapped {
+ public:
+  explicit TwiceMapped(size_t bytes) : bytes_(bytes) {
+    const int file = memfd_create("twice", MFD_CLOEXEC);
+    EXPECT_EQ(ftruncate(file, static_cast<off_t>(bytes)), 0);
+    for (void*& each : address_) {
+      each = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      EXPECT_NE(each, MAP_FAILED);
+    }
+    close(file);
+  }
+  ~TwiceMapped() {
+    for (void* each : address_) munmap(each, bytes_);
+  }
+  TwiceMapped(const TwiceMapped&) = delete;
+  TwiceMapped& operator=(const TwiceMapped&) = delete;
+
+  int32_t* first() const { return static_cast<int32_t*>(address_[0]); }
+  int32_t* second() const { return static_cast<int32_t*>(address_[1]); }
+
+ private:
+  const size_t bytes_;
+  void* address_[2] = {};
+};
+
+TEST_P(QueuedOrder, HoldsForMemoryWithTwoAddresses) {
+  run_ranks(3, GetParam(), [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    const TwiceMapped memory(4096);
+    Arena arena(Memory::kDevice, 128);
+    auto* in = reinterpret_cast<int32_t*>(arena.lend(128));
+    int32_t* out = in + 16;
+    const auto sum = [&](const int32_t* from, int32_t* to) {
+      ok(HcclAllReduce(const_cast<int32_t*>(from), to, 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM,
+                       comm, stream));
+    };
+    for (int32_t round = 1; round <= 100; ++round) {
+      *in = round;
+      *memory.first() = *out = -1;
+      rank.sync();
+      sum(in, memory.first());
+      sum(memory.second(), out);
+      stream.synchronize();
+      check(*out == 9 * round, "round " + std::to_string(round) + ": " + std::to_string(*out));
     }
     ok(HcclCommDestroy(comm));
   });

@@ -2,6 +2,8 @@
 """all_reduce_gradients() in a world of four ranks: sums, segments, strategies, and what fails."""
 import array
 import ctypes
+import os
+import signal
 import threading
 
 import numpy
@@ -134,6 +136,30 @@ def check_threads(rank):
     assert free_after_a_thread() >= first
 
 
+def check_interrupt(rank, ranks):
+    """Ctrl-C ends the wait for late ranks, and the group goes on as if nothing had been."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # signals reach that one only
+    api.create_group("gate", len(ranks), list(ranks))
+    api.create_group("late", len(ranks), list(ranks))
+    split.set_split_strategy_by_idx([0, 1, 2], "late")
+    check_sums(["float32"], rank, ranks, group="late")
+    arrays = [numpy.full(3, rank, "float32") for _ in range(5)]
+    if rank == 0:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            fusion.all_reduce_gradients(arrays, "late")
+            raise AssertionError("it did not wait for the others")
+        except KeyboardInterrupt:
+            assert all((array == 0).all() for array in arrays)
+    fusion.all_reduce_gradients([numpy.ones(1)], "gate")  # holds the others until then
+    if rank != 0:
+        fusion.all_reduce_gradients(arrays, "late")
+        assert all((array == sum(ranks)).all() for array in arrays)
+    for _ in range(3):
+        check_sums(["float32"], rank, ranks, group="late")
+
+
 def body(arguments, rank, ranks, wait):
     world.init(**arguments)
     everyone = range(ranks)
@@ -144,6 +170,7 @@ def body(arguments, rank, ranks, wait):
     check_other_arrays(rank, everyone)
     check_bits(rank, everyone)
     check_threads(rank)
+    check_interrupt(rank, everyone)
     check_differences(rank, everyone)
     with refused("all reduce gradients error. ret[1]") as said:
         fusion.all_reduce_gradients([numpy.zeros(1)], "nobody")
