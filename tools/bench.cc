@@ -2,14 +2,17 @@
 // `weft bench`: measures and checks a collective operation.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/names.hpp"
+#include "bench/creation_report.hpp"
 #include "bench/limit.hpp"
 #include "bench/op.hpp"
 #include "bench/report.hpp"
@@ -29,7 +32,10 @@ constexpr uint64_t kMostQueued = 4096;  // calls; each keeps its work in memory 
 
 constexpr std::string_view kAll = "all";
 
-constexpr const char* kUsageLine = "weft bench OPERATION|all -n N [options]";
+constexpr uint64_t kCommunicators = 5;  // of --init
+constexpr uint64_t kMostCommunicators = 1000;
+
+constexpr const char* kUsageLine = "weft bench OPERATION|all|--init -n N [options]";
 constexpr const char* kAbout =
     R"(Measures OPERATION on N ranks of this machine and checks every result; "all" measures one
 after the other, each with those of the options that it has.
@@ -52,6 +58,13 @@ of a call. batch_send_recv sends half of the bytes to either neighbour while as 
 
 --limit runs a hand-written loop of the operation in turn with it: flags and the same kernels on the
 same memory, without HCCL and streams. "ratio" is the median over that loop's median.
+
+--init makes N communicators (--iters, 5) one after the other and then destroys them; no call is made.
+The first one includes what a process does once: reading the policy, loading plugins.
+
+--overlap times the calls once more while the host computes, between launch and synchronisation, about
+as long as they take. "hidden" is the part of the computing that then takes no time; it needs a core
+that no rank's thread uses.
 
 "wrong" counts elements, on all ranks, before and after the timing. Exit code: 0 if all is right, 1 if
 something is wrong or failed, 2 for a wrong command line.)";
@@ -87,6 +100,10 @@ struct Flags {
   bool json = false;
   bool no_check = false;
 };
+
+// The options that --init has.
+constexpr std::string_view kOptionsOfInit[] = {"init",    "ranks", "threads", "iters",
+                                               "timeout", "json",  "help"};
 
 void add_options(Options& options, Spec& spec, Flags& flags) {
   options.value("ranks,n", "N", "number of ranks", [&](const std::string& text) {
@@ -125,6 +142,8 @@ void add_options(Options& options, Spec& spec, Flags& flags) {
                 [&](const std::string& text) { spec.timeout = parse_seconds(text); });
   options.flag("limit", "measure the hand-written loop beside it, and the ratio to that",
                spec.limit);
+  options.flag("overlap", "measure how much computing the calls hide", spec.overlap);
+  options.flag("init", "measure what communicators cost, not an operation", spec.creation);
   options.flag("json", "print one JSON document at the end", flags.json);
 }
 
@@ -134,6 +153,30 @@ void check_limit(const Spec& spec) {
   refuse(spec.in_place, "--limit: not with --in-place");
   refuse(spec.ranks < 2 || spec.ranks > Limit::kMostRanks,
          fmt::format("--limit: 2 to {} ranks", Limit::kMostRanks));
+}
+
+int measure_creation(const Spec& spec, bool json) {
+  CreationReport report(spec, json);
+  try {
+    const int code = supervise(spec, report);
+    if (code != 0) return code;
+  } catch (const Failure& failure) {
+    report.print(failure.what());
+    throw;
+  }
+  report.print("");
+  return kOk;
+}
+
+void check_creation(const Options& options, Spec& spec) {
+  refuse(!options.words().empty(), "--init measures no operation, only what comes before");
+  for (const std::string& name : options.given()) {
+    const bool known = std::ranges::find(kOptionsOfInit, name) != std::end(kOptionsOfInit);
+    refuse(!known, fmt::format("--init has no --{}", name));
+  }
+  if (spec.iterations == 0) spec.iterations = kCommunicators;
+  refuse(spec.iterations > kMostCommunicators,
+         fmt::format("--iters: --init makes at most {} communicators", kMostCommunicators));
 }
 
 /// Nothing: all of them.
@@ -197,14 +240,15 @@ int bench_command(const Words& words) {
   Options options(kUsageLine, about());
   add_options(options, spec, flags);
   if (!options.parse(words)) return kOk;
-  const std::optional<Op> op = parse_what(options.words());
+  if (spec.creation) check_creation(options, spec);
+  const std::optional<Op> op = spec.creation ? std::nullopt : parse_what(options.words());
   spec.op = op.value_or(spec.op);
   spec.check = !flags.no_check;
   check_options(options, spec);
   if (op) {
     check_operator(options, spec, {"begin", "end", "factor", "type", "memory"});
     if (spec.limit) check_limit(spec);
-  } else {
+  } else if (!spec.creation) {
     refuse(spec.limit, "all has no --limit");
     refuse(flags.json, "all has no --json: it would be several documents");
     refuse(!reducible(spec.type), fmt::format("{} cannot be reduced", type_name(spec.type)));
@@ -212,6 +256,7 @@ int bench_command(const Words& words) {
   const Devices devices = find_devices(spec.ranks);
   spec.devices = uint32_t(devices.visible.size());
   setenv("WEFT_DEVICES", std::to_string(devices.on_host).c_str(), 1);
+  if (spec.creation) return measure_creation(spec, flags.json);
   return op ? measure(spec, flags.json) : measure_all(spec);
 }
 

@@ -37,6 +37,9 @@ int bench_command(const Words& words);
 int explain_command(const Words& words);
 int plugins_command(const Words& words);
 int check_command(const Words& words);
+int policy_command(const Words& words);
 int env_command(const Words& words);
+int new_command(const Words& words);
+int ab_command(const Words& words);
 
 }  // namespace weft::tools

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft explain`: carries out one call and tells what decided its algorithm, and by which way each
-// buffer of each rank went.
+// `weft explain`: tells what a call would do, or carries one out and tells what it did.
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/names.hpp"
@@ -14,6 +14,7 @@
 #include "bench/supervisor.hpp"
 #include "bench/words.hpp"
 #include "command.hpp"
+#include "explain/plan.hpp"
 #include "options.hpp"
 #include "run/rank_table.hpp"
 
@@ -22,15 +23,21 @@ namespace {
 
 constexpr uint64_t kMostRanks = 256;
 
-constexpr const char* kUsageLine = "weft explain OPERATION -n N [options]";
+constexpr const char* kUsageLine =
+    "weft explain --op OPERATION -n N [options]\n       weft explain OPERATION -n N [options]";
 constexpr const char* kAbout =
-    R"(Carries out one call of OPERATION on N ranks of this machine, checks the result, and tells which
+    R"(With --op, tells what a call of OPERATION on N ranks would do, without ranks or a device: which
+algorithm the policy chooses and by which rule, its parameters, steps and rounds (the longest chain of
+signals), the bytes that move between ranks, and for every other algorithm why it was not chosen.
+
+Without, carries out one call on N ranks of this machine, checks the result, and tells which
 algorithm did it, what chose that, and by which way the input and the output of each rank went:
 
   window   a symmetric window of the communicator
   range    active memory of a zero-copy range
   heap     memory of aclrtMalloc, which all ranks map
   local    any memory: the ranks are threads of one process
+  own      any memory: no other rank touches this buffer
   staged   copied through memory that all ranks map
 
 Behind a way that is not the first in the order of the policy stands why it was taken. The same is
@@ -73,18 +80,35 @@ void Explanation::print() const {
   }
 }
 
-void add_options(Options& options, Spec& spec) {
+void add_options(Options& options, Spec& spec, PlannedCall& planned) {
+  options.value("op", "OPERATION", "tell what a call of this would do",
+                [&](const std::string& text) { planned.op = text; });
   options.value("ranks,n", "N", "number of ranks", [&](const std::string& text) {
-    spec.ranks = uint32_t(parse_count(text, 1, kMostRanks));
+    spec.ranks = uint32_t(parse_count(text, 1, kMostPlannedRanks));
   });
   options.value("bytes,b", "BYTES", "size of the larger buffer (1M)",
                 [&](const std::string& text) { spec.begin = spec.end = parse_size(text); });
   options.value("type,d", "TYPE", "type of the elements (fp32)",
                 [&](const std::string& text) { spec.type = parse_data_type(text); });
-  options.value("op,o", "OP", "sum, prod, max or min (sum)",
+  options.value("reduction,o", "R", "sum, prod, max or min (sum)",
                 [&](const std::string& text) { spec.reduce_op = parse_reduction(text); });
   options.value("root", "R", "rank that is the root (0)", [&](const std::string& text) {
-    spec.root = uint32_t(parse_count(text, 0, kMostRanks - 1));
+    spec.root = uint32_t(parse_count(text, 0, kMostPlannedRanks - 1));
+  });
+  options.value("policy", "FILE", "with --op: a policy (the one that a program would read)",
+                [&](const std::string& text) { planned.policy = text; });
+  options.value("hosts", "H", "with --op: number of hosts (1)", [&](const std::string& text) {
+    planned.hosts = uint32_t(parse_count(text, 1, kMostPlannedRanks));
+  });
+  options.value("name", "NAME", "with --op: name of the communicator",
+                [&](const std::string& text) { planned.name = text; });
+  options.value("hccl-algo", "TEXT", "with --op: hcclAlgo of the communicator's configuration",
+                [&](const std::string& text) { planned.hccl_algo = text; });
+  options.flag("deterministic", "with --op: a deterministic result is asked for",
+               planned.deterministic);
+  options.flag("steps", "with --op: list the steps of a rank", planned.steps);
+  options.value("rank", "R", "with --steps: of this rank (0)", [&](const std::string& text) {
+    planned.of_rank = uint32_t(parse_count(text, 0, kMostPlannedRanks - 1));
   });
   options.flag("threads", "ranks are threads of one process, not processes", spec.threads);
   options.value("memory", "KIND", "heap, symwin, zerocopy or malloc (heap)",
@@ -92,11 +116,40 @@ void add_options(Options& options, Spec& spec) {
   options.flag("in-place", "send and receive in one buffer", spec.in_place);
 }
 
-void check(const Options& options, const Spec& spec) {
+void check_ranks(const Options& options) {
   if (!options.given("ranks")) throw UsageError("-n is missing: how many ranks?");
-  if (spec.root >= spec.ranks) {
-    throw UsageError(fmt::format("--root: there is no rank {}", spec.root));
+}
+
+int tell_plan(const Options& options, const Spec& spec, PlannedCall call) {
+  for (const char* name : {"threads", "memory", "in-place"}) {
+    refuse(options.given(name), fmt::format("--{} is for a call that is carried out", name));
   }
+  refuse(!options.words().empty(), "with --op no other word: a reduction is -o");
+  refuse(options.given("rank") && !call.steps, "--rank is for --steps");
+  check_ranks(options);
+  call.bytes = spec.end;
+  call.ranks = spec.ranks;
+  call.type = spec.type;
+  call.reduce_op = spec.reduce_op;
+  call.reduction_given = options.given("reduction");
+  call.root = spec.root;
+  call.root_given = options.given("root");
+  refuse(call.op == "barrier" && (options.given("bytes") || options.given("type")),
+         "barrier has no data");
+  explain_plan(call);
+  return kOk;
+}
+
+void check(const Options& options, const Spec& spec) {
+  for (const char* name :
+       {"policy", "hosts", "name", "hccl-algo", "deterministic", "steps", "rank"}) {
+    refuse(options.given(name), fmt::format("--{} is for --op", name));
+  }
+  check_ranks(options);
+  refuse(spec.ranks > kMostRanks, fmt::format("-n: at most {} ranks can be run", kMostRanks));
+  refuse(spec.root >= spec.ranks, fmt::format("--root: there is no rank {}", spec.root));
+  refuse(options.given("reduction") && !facts(spec.op).reduces(),
+         fmt::format("{} has no -o", facts(spec.op).name));
   check_operator(options, spec, {"bytes", "type", "memory"});
 }
 
@@ -106,9 +159,11 @@ int explain_command(const Words& words) {
   Spec spec;
   spec.explain = true;
   spec.begin = spec.end = uint64_t{1} << 20;
+  PlannedCall planned;
   Options options(kUsageLine, kAbout);
-  add_options(options, spec);
+  add_options(options, spec, planned);
   if (!options.parse(words)) return kOk;
+  if (options.given("op")) return tell_plan(options, spec, std::move(planned));
   spec.op = parse_operator(options.words(), "");
   check(options, spec);
   const Devices devices = find_devices(spec.ranks);

@@ -4,8 +4,6 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "config/policy.hpp"
@@ -30,11 +28,7 @@ void Finder::load(const fs::path& path) {
 
 void Finder::load_usual_places() {
   attempt([&] { registry_.load(plugin::default_folder()); });
-  const char* variable = std::getenv("WEFT_PLUGIN_PATH");
-  std::istringstream paths(variable == nullptr ? "" : variable);
-  for (std::string path; std::getline(paths, path, ':');) {
-    if (!path.empty()) load(path);
-  }
+  for (const fs::path& path : plugin::path_variable()) load(path);
   attempt([&] {
     const config::Policy policy = config::Policy::load(config::Policy::default_file());
     for (const fs::path& path : policy.settings().plugin_paths) load(path);

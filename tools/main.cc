@@ -25,12 +25,15 @@ struct Command {
   int (*call)(const Words& words);
 };
 
-constexpr std::array<Command, 6> kCommands = {{
+constexpr std::array<Command, 9> kCommands = {{
     {"run", "start the ranks of a program on this machine", run_command},
     {"bench", "measure and check a collective operation", bench_command},
+    {"ab", "tell which of two algorithms is the faster", ab_command},
     {"explain", "tell how one call is carried out, and why so", explain_command},
+    {"policy", "check, show or compare policies", policy_command},
     {"plugins", "list the plugins of this installation", plugins_command},
     {"check", "prove algorithms, or show how they are wrong", check_command},
+    {"new", "write the beginnings of a plugin", new_command},
     {"env", "list the environment variables, and what is wrong with them", env_command},
 }};
 

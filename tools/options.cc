@@ -147,6 +147,14 @@ bool Options::given(const std::string& long_name) const {
   return found != impl_->found.end() && !found->second.defaulted();
 }
 
+Words Options::given() const {
+  Words names;
+  for (const auto& [name, value] : impl_->found) {
+    if (name != kWords && !value.defaulted()) names.push_back(name);
+  }
+  return names;
+}
+
 uint64_t parse_count(const std::string& text, uint64_t low, uint64_t high) {
   uint64_t number = 0;
   const char* end = text.data() + text.size();

@@ -37,6 +37,8 @@ class Options {
   /// Words that are no options.
   const Words& words() const;
   bool given(const std::string& long_name) const;
+  /// Long names of all that were given.
+  Words given() const;
 
  private:
   struct Impl;

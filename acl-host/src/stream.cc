@@ -22,6 +22,8 @@ namespace {
 
 constexpr int32_t kSyncStyle = 4;    // tasks a helper must run before a stream counts as async
 constexpr uint64_t kHelpTasks = 16;  // tasks in one try of a thread that must look around
+constexpr int64_t kElsewhereNs =
+    100'000;  // between queueing and synchronising: it did other things
 
 void lock_producer(Stream& stream) noexcept {
   for (unsigned spins = 0; stream.producer_lock.exchange(1, std::memory_order_acquire) != 0;) {
@@ -61,25 +63,35 @@ void record_fault(Stream& stream, int32_t result, bool has_text) noexcept {
   }
 }
 
+/// What a stream counts as whose synchroniser finds work to do. Who did other things since it
+/// queued tasks that take long has a worker do them, the next time.
+int32_t style_of_synchroniser(Stream& stream) noexcept {
+  if (stream.queued_at.load(std::memory_order_relaxed) == 0) return kSyncStyle;
+  const int64_t queued_at = stream.queued_at.exchange(0, std::memory_order_relaxed);
+  if (now_ns() - queued_at <= kElsewhereNs) return kSyncStyle;
+  stream.sync_style.store(0, std::memory_order_relaxed);  // also if a helper does the rest
+  return 0;
+}
+
 // One try by a thread that waits for this stream. True if the position is reached.
-inline bool try_reach(Stream& stream, uint64_t position, Runner runner) noexcept {
+inline bool try_reach(Stream& stream, uint64_t position, Runner runner, int32_t style) noexcept {
   if (stream.try_execute()) {
     uint64_t limit = position;
     if (runner == Runner::kHelper) {
       limit = std::min(limit, stream.done.load(std::memory_order_relaxed) + kHelpTasks);
     }
     const Progress progress = execute(stream, limit, runner);
-    if (progress.moved) stream.sync_style.store(kSyncStyle, std::memory_order_relaxed);
+    if (progress.moved) stream.sync_style.store(style, std::memory_order_relaxed);
     stream.end_execute();
   }
   return stream.done.load(std::memory_order_acquire) >= position;
 }
 
 [[gnu::noinline]] bool keep_trying(Stream& stream, uint64_t position, Deadline deadline,
-                                   Runner runner) noexcept {
+                                   Runner runner, int32_t style) noexcept {
   bool reached = true;
   stream.synchronisers.fetch_add(1, std::memory_order_relaxed);
-  while (!try_reach(stream, position, runner)) {
+  while (!try_reach(stream, position, runner, style)) {
     help_others(&stream);
     if (deadline.expired()) {
       reached = stream.done.load(std::memory_order_acquire) >= position;
@@ -232,6 +244,7 @@ void commit_task(Stream& stream, Start start, const void* group) noexcept {
     stream.group = group;
     stream.group_since = tail;
   }
+  if (start == Start::kLater) stream.queued_at.store(now_ns(), std::memory_order_relaxed);
   const uint64_t since = group == nullptr ? tail : stream.group_since;
   // The lock comes before the task is published, or somebody else might begin it.
   const bool begins = start == Start::kAtOnce && !t_thread.in_host_function &&
@@ -288,7 +301,9 @@ Progress execute(Stream& stream, uint64_t position, Runner runner) noexcept {
 bool reach(Stream& stream, uint64_t position, Deadline deadline) noexcept {
   if (stream.done.load(std::memory_order_acquire) >= position) return true;
   const Runner runner = deadline.unlimited() ? Runner::kOwner : Runner::kHelper;
-  return try_reach(stream, position, runner) || keep_trying(stream, position, deadline, runner);
+  const int32_t style = style_of_synchroniser(stream);
+  return try_reach(stream, position, runner, style) ||
+         keep_trying(stream, position, deadline, runner, style);
 }
 
 bool help(Stream& stream, Progress* progress) noexcept {

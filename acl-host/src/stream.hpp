@@ -75,6 +75,8 @@ struct alignas(1024) Stream {
   std::atomic<uint64_t> tail{0};  // position after the newest task
   const void* group = nullptr;    // of the newest task; null if it has none
   uint64_t group_since = 0;       // all tasks from this position on are of that group
+  // When the newest task that takes long was queued, until somebody synchronises; 0: none was.
+  std::atomic<int64_t> queued_at{0};
 
   // Written by those who execute tasks.
   alignas(64) std::atomic<uint32_t> executor_lock{0};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "api/group.hpp"
 #include "api/guard.hpp"
 #include "api/handles.hpp"
+#include "api/hcom.hpp"
 #include "api/operators.hpp"
 #include "cluster/rank_table.hpp"
 #include "config/environment.hpp"
@@ -22,10 +24,8 @@ namespace {
 
 using PolicyPointer = std::shared_ptr<const config::Policy>;
 
-constexpr const char* kWorldName = "hccl_world_group";
 constexpr const char* kLoopback = "127.0.0.1";
-constexpr uint16_t kBasePort = 60000;
-constexpr uint32_t kPorts = 32;  // from the base port on: one for each device
+constexpr control::Ports kPorts[] = {{60000, 60031}};  // unless the environment limits them
 
 /// Of HcclCommInitClusterInfo, or of HcclCommInitClusterInfoConfig if `with_config`.
 struct TableArguments {
@@ -34,27 +34,6 @@ struct TableArguments {
   bool with_config;
   const HcclCommConfig* config;
   HcclComm* comm;
-};
-
-/// A name that is given back unless a communicator has taken it over.
-class ReservedName {
- public:
-  explicit ReservedName(const NameUse& use) : use_(use) { reserve_name(use_); }
-  ~ReservedName() {
-    if (!taken_) release_name(use_);
-  }
-  ReservedName(const ReservedName&) = delete;
-  ReservedName& operator=(const ReservedName&) = delete;
-
-  HcclComm take(std::unique_ptr<comm::Communicator> communicator) {
-    const HcclComm comm = add(std::move(communicator), use_);
-    taken_ = true;
-    return comm;
-  }
-
- private:
-  const NameUse use_;
-  bool taken_ = false;
 };
 
 void check_arguments(const TableArguments& given) {
@@ -79,15 +58,16 @@ void check_place(const cluster::RankTable& table, const TableArguments& given,
                           physical));
 }
 
-/// Where rank 0 listens: as the table says it, or else on this host, at a port that belongs to its
-/// device.
+/// Where rank 0 listens, the same on all ranks: as the table says it, or else on this host, at a
+/// port that belongs to its device.
 HcclRootInfo root_of(const cluster::RankTable& table) {
   control::KnownRoot root;
   root.ip = table.root_ip.empty() ? kLoopback : table.root_ip;
   root.port = table.root_port;
   if (root.port == 0) {
-    const uint16_t base = config::environment().base_port.value_or(kBasePort);
-    root.port = static_cast<uint16_t>(base + table.ranks[0].device % kPorts);
+    std::span<const control::Ports> ports = config::environment().network.ports;
+    if (ports.empty()) ports = kPorts;
+    root.port = control::port_at(ports, table.ranks[0].device);
   }
   root.table = table.digest;
   HcclRootInfo info;
@@ -100,16 +80,19 @@ std::unique_ptr<comm::Communicator> meet(const cluster::RankTable& table,
                                          const comm::Options& options) {
   try {
     const HcclRootInfo root = root_of(table);
+    const auto ranks = static_cast<uint32_t>(table.ranks.size());
+    auto made = comm::Communicator::open(ranks, given.rank, policy, options);
+    // Not before what may be lacking is there: the port stays taken until all ranks have come.
     if (given.rank == 0)
       control::serve_known_root(root, options.connect_timeout, config::environment().network);
-    const auto ranks = static_cast<uint32_t>(table.ranks.size());
-    return comm::Communicator::create(root, ranks, given.rank, policy, options);
+    made->join(root, options.connect_timeout);
+    return made;
   } catch (const Error& error) {
     std::string text = fmt::format("rank table {}: {}", given.path, error.what());
-    if (table.root_ip.empty() && table.servers.size() > 1) {
+    if (error.code() == HCCL_E_TIMEOUT && table.root_ip.empty() && table.servers.size() > 1) {
       text +=
-          " (the table has no host_ip for the server of rank 0, so its ranks meet only if they are "
-          "all on one host)";
+          " (the table does not say at which address rank 0 is met, so its ranks meet only if they "
+          "are all on one host)";
     }
     throw Error(error.code(), text);
   }
@@ -119,7 +102,7 @@ void init_from_table(const TableArguments& given, const PolicyPointer& policy, i
   *given.comm = nullptr;
   comm::Options options = default_options(*policy);
   if (given.with_config) apply_config(given.config, options);
-  if (options.name.empty()) options.name = kWorldName;
+  if (options.name.empty()) options.name = kWorldGroup;
   cluster::RankTableFile file(given.path);
   ReservedName name({device, options.name, fmt::format("the rank table {}", given.path), given.rank,
                      /*from_table=*/true});

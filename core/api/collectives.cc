@@ -27,7 +27,8 @@ WEFT_API HcclResult HcclAllReduce(void* sendBuf, void* recvBuf, uint64_t count,
   return weft::guard("HcclAllReduce", [&] {
     require_all({{"comm", comm}, {"sendBuf", sendBuf}, {"recvBuf", recvBuf}, {"stream", stream}});
     return perform({"HcclAllReduce", comm, stream, bytes_of(count, dataType)}, [=] {
-      weft::comm::Communicator& group = communicator(comm);
+      const InUse use(comm);
+      weft::comm::Communicator& group = *use;
       check_count(count, "count");
       check_reduction(dataType, op);
       group.issue({key(WEFT_OP_ALL_REDUCE, count, dataType, op), sendBuf, recvBuf}, stream);
@@ -41,7 +42,8 @@ WEFT_API HcclResult HcclBroadcast(void* buf, uint64_t count, HcclDataType dataTy
   return weft::guard("HcclBroadcast", [&] {
     require_all({{"comm", comm}, {"buf", buf}, {"stream", stream}});
     return perform({"HcclBroadcast", comm, stream, bytes_of(count, dataType)}, [=] {
-      weft::comm::Communicator& group = communicator(comm);
+      const InUse use(comm);
+      weft::comm::Communicator& group = *use;
       check_count(count, "count");
       check_type(dataType);
       check_rank(root, "root", group);
@@ -56,7 +58,8 @@ WEFT_API HcclResult HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, Hcc
   return weft::guard("HcclReduce", [&] {
     require_all({{"comm", comm}, {"sendBuf", sendBuf}, {"recvBuf", recvBuf}, {"stream", stream}});
     return perform({"HcclReduce", comm, stream, bytes_of(count, dataType)}, [=] {
-      weft::comm::Communicator& group = communicator(comm);
+      const InUse use(comm);
+      weft::comm::Communicator& group = *use;
       check_count(count, "count");
       check_reduction(dataType, op);
       check_rank(root, "root", group);
@@ -73,10 +76,10 @@ WEFT_API HcclResult HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount
     require_all({{"comm", comm}, {"recvBuf", recvBuf}, {"stream", stream}});
     // Which of them is the root, only the communicator tells: a null pointer of it fails in a group
     // too, as null pointers do.
-    const weft::comm::Communicator& known = communicator(comm);
-    if (root == known.rank()) require_all({{"sendBuf", sendBuf}});
+    if (root == (*InUse(comm)).rank()) require_all({{"sendBuf", sendBuf}});
     return perform({"HcclScatter", comm, stream, bytes_of(recvCount, dataType)}, [=] {
-      weft::comm::Communicator& group = communicator(comm);
+      const InUse use(comm);
+      weft::comm::Communicator& group = *use;
       check_count(recvCount, "recvCount");
       check_type(dataType);
       check_rank(root, "root", group);
@@ -92,7 +95,8 @@ WEFT_API HcclResult HcclReduceScatter(void* sendBuf, void* recvBuf, uint64_t rec
   return weft::guard("HcclReduceScatter", [&] {
     require_all({{"comm", comm}, {"sendBuf", sendBuf}, {"recvBuf", recvBuf}, {"stream", stream}});
     return perform({"HcclReduceScatter", comm, stream, bytes_of(recvCount, dataType)}, [=] {
-      weft::comm::Communicator& group = communicator(comm);
+      const InUse use(comm);
+      weft::comm::Communicator& group = *use;
       check_count(recvCount, "recvCount");
       check_reduction(dataType, op);
       group.issue({key(WEFT_OP_REDUCE_SCATTER, recvCount, dataType, op), sendBuf, recvBuf}, stream);
@@ -106,7 +110,8 @@ WEFT_API HcclResult HcclAllGather(void* sendBuf, void* recvBuf, uint64_t sendCou
   return weft::guard("HcclAllGather", [&] {
     require_all({{"comm", comm}, {"sendBuf", sendBuf}, {"recvBuf", recvBuf}, {"stream", stream}});
     return perform({"HcclAllGather", comm, stream, bytes_of(sendCount, dataType)}, [=] {
-      weft::comm::Communicator& group = communicator(comm);
+      const InUse use(comm);
+      weft::comm::Communicator& group = *use;
       check_count(sendCount, "sendCount");
       check_type(dataType);
       group.issue({key(WEFT_OP_ALL_GATHER, sendCount, dataType), sendBuf, recvBuf}, stream);
@@ -132,7 +137,8 @@ WEFT_API HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDa
       if (sendBuf == recvBuf) {
         throw weft::Error(HCCL_E_PARA, "sendBuf and recvBuf are the same; they must differ");
       }
-      weft::comm::Communicator& group = communicator(comm);
+      const InUse use(comm);
+      weft::comm::Communicator& group = *use;
       check_count(sendCount, "sendCount");
       check_type(sendType);
       group.issue(
@@ -145,7 +151,7 @@ WEFT_API HcclResult HcclAlltoAll(const void* sendBuf, uint64_t sendCount, HcclDa
 WEFT_API HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) {
   return weft::guard("HcclBarrier", [&] {
     require_all({{"comm", comm}, {"stream", stream}});
-    communicator(comm).issue({key(WEFT_OP_BARRIER, 0, 0), nullptr, nullptr}, stream);
+    (*InUse(comm)).issue({key(WEFT_OP_BARRIER, 0, 0), nullptr, nullptr}, stream);
     return HCCL_SUCCESS;
   });
 }

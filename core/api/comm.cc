@@ -5,21 +5,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <latch>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "api/comm_config.hpp"
 #include "api/device.hpp"
 #include "api/export.hpp"
 #include "api/guard.hpp"
 #include "api/handles.hpp"
+#include "api/hcom.hpp"
 #include "api/operators.hpp"
+#include "api/side_by_side.hpp"
 #include "api/state_callbacks.hpp"
 #include "base/log.hpp"
 #include "comm/library.hpp"
@@ -38,15 +40,8 @@ HcclComm create(uint32_t ranks, const HcclRootInfo* root, uint32_t rank,
   const std::string origin = control::root_identifier(*root);
   if (options.name.empty()) options.name = origin;
   warn_of_idle_wishes(options.algo, *policy);
-  const NameUse use{device, options.name, origin, rank};
-  reserve_name(use);
-  try {
-    return add(Communicator::create(*root, ranks, rank, std::move(policy), std::move(options)),
-               use);
-  } catch (...) {
-    release_name(use);
-    throw;
-  }
+  ReservedName name({device, options.name, origin, rank});
+  return name.take(Communicator::create(*root, ranks, rank, std::move(policy), std::move(options)));
 }
 
 /// Arguments of HcclCommInitRootInfo, or of HcclCommInitRootInfoConfig if `with_config`: there a
@@ -95,52 +90,122 @@ HcclResult join_root(const char* function, const Arguments& given) {
 
 void destroy(HcclComm comm) {
   const StateChange change(comm);
-  if (give_up_joining(comm)) return;  // nothing was called on it so far
   require_idle(comm);
   change.tell(HCCL_COMM_STATE_PHASE_DESTROY_PRE);
-  std::unique_ptr<Communicator> taken = take_idle(comm);
-  require(taken != nullptr, HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
+  std::unique_ptr<Communicator> taken;
+  if (!give_up_joining(comm)) {  // else nothing was called on it so far
+    taken = take_idle(comm);
+    if (taken == nullptr) refuse_handle();
+  }
+  forget_group(comm);
+  if (taken != nullptr) taken->tell_idle_policy();
   taken.reset();
   change.tell(HCCL_COMM_STATE_PHASE_DESTROY_POST);
 }
 
+/// At the end of the group, on a thread with the device that is current now, if there is one.
+void queue_destroy(HcclComm comm) {
+  const int32_t device = device_of_thread();
+  queue_job("HcclCommDestroy", [comm, device] {
+    std::optional<CurrentDevice> current;
+    if (device >= 0) current.emplace(*Library::instance().any_transport(), device);
+    destroy(comm);
+  });
+}
+
 /// The ranks of one HcclCommInitAll, each on a thread of its own.
-struct Team {
-  Team(uint32_t ranks, comm::Options given)
-      : options(std::move(given)), failures(ranks), ready(ranks) {}
-  void fail(uint32_t rank, const char* text) {
-    failures[rank] = text;
-    failed.store(true);
+class Team {
+ public:
+  Team(std::shared_ptr<const config::Policy> policy, std::span<const int32_t> devices)
+      : policy_(std::move(policy)),
+        options_(default_options(*policy_)),
+        devices_(devices),
+        ready_(static_cast<std::ptrdiff_t>(devices.size())) {}
+
+  void join(uint32_t rank, HcclComm* comm);
+  /// A rank without a thread.
+  void miss(uint32_t rank, const char* why);
+  /// Throws Error if a rank has failed. All have returned.
+  void finish();
+
+ private:
+  void open_root();
+  void fail(uint32_t rank, HcclResult code, const char* text);
+  [[nodiscard]] bool failed() {
+    const std::lock_guard lock(mutex_);
+    return !failure_.empty();
   }
 
-  HcclRootInfo root;
-  std::shared_ptr<const config::Policy> policy;
-  const comm::Options options;
-  std::vector<std::string> failures;  // by rank; empty: none
-  std::atomic<bool> failed{false};
-  std::latch ready;  // all have their device, or have failed: nobody waits for one that has
+  const std::shared_ptr<const config::Policy> policy_;
+  const comm::Options options_;
+  const std::span<const int32_t> devices_;
+  std::latch ready_;  // all have their device or have failed: nobody waits for one that has
+
+  std::mutex mutex_;  // of all below
+  HcclRootInfo root_{};
+  bool open_ = false;
+  // The first failure: others may follow from it. That of a rank is HCCL_E_INTERNAL.
+  HcclResult code_ = HCCL_E_INTERNAL;
+  std::string failure_;
 };
 
-void join_team(Team& team, uint32_t rank, int32_t device, HcclComm* comm) {
-  std::unique_ptr<CurrentDevice> current;
-  try {
-    current = std::make_unique<CurrentDevice>(*team.policy, device);
-  } catch (const std::exception& e) {
-    team.fail(rank, e.what());
-  }
-  team.ready.arrive_and_wait();
-  try {
-    if (!team.failed.load()) {
-      *comm = create(static_cast<uint32_t>(team.failures.size()), &team.root, rank, team.policy,
-                     team.options, device);
+void Team::join(uint32_t rank, HcclComm* comm) {
+  std::optional<CurrentDevice> current;
+  const auto attempt = [&](const auto& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      fail(rank, error.code(), error.what());
+    } catch (const std::exception& error) {
+      fail(rank, HCCL_E_INTERNAL, error.what());
     }
-  } catch (const std::exception& e) {
-    team.fail(rank, e.what());
+  };
+  attempt([&] { current.emplace(*policy_, devices_[rank]); });
+  ready_.arrive_and_wait();
+  attempt([&] {
+    open_root();
+    if (failed()) return;
+    *comm = create(static_cast<uint32_t>(devices_.size()), &root_, rank, policy_, options_,
+                   devices_[rank]);
+  });
+}
+
+void Team::miss(uint32_t rank, const char* why) {
+  fail(rank, HCCL_E_INTERNAL, fmt::format("no thread for it: {}", why).c_str());
+  ready_.count_down();
+}
+
+/// By the first rank that comes, when all have their devices.
+void Team::open_root() {
+  const std::lock_guard lock(mutex_);
+  if (open_ || !failure_.empty()) return;
+  try {
+    control::open_root(&root_, devices_[0], config::environment().network);
+    open_ = true;
+  } catch (const Error& error) {
+    code_ = error.code();
+    failure_ = error.what();
   }
 }
 
+void Team::fail(uint32_t rank, HcclResult code, const char* text) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_.empty()) return;
+  failure_ = fmt::format("rank {} on device {}: {}", rank, devices_[rank], text);
+  if (open_) {
+    control::abandon_root(root_, static_cast<uint32_t>(devices_.size()), code, failure_);
+  }
+}
+
+void Team::finish() {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) return;
+  if (open_) control::close_root(root_);
+  throw Error(code_, failure_);
+}
+
 HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
-  const auto policy = Library::instance().load_policy();
+  auto policy = Library::instance().load_policy();
   current_device(*policy);
   require(count != 0, HCCL_E_PARA, "ndev is 0");
   require(comms != nullptr, HCCL_E_PTR, "comms is a null pointer");
@@ -148,24 +213,20 @@ HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
   const std::set<int32_t> distinct(devices, devices + count);
   require(distinct.size() == count, HCCL_E_PARA, "devices names a device twice");
   std::fill(comms, comms + count, nullptr);
-  Team team(count, default_options(*policy));
-  team.policy = policy;
-  control::open_root(&team.root, devices[0], config::environment().network);
-  std::vector<std::thread> threads;
-  for (uint32_t i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] { join_team(team, i, devices[i], &comms[i]); });
+  Team team(std::move(policy), {devices, count});
+  run_side_by_side(
+      count, [&](size_t i) { team.join(static_cast<uint32_t>(i), &comms[i]); },
+      [&](size_t i, const char* why) { team.miss(static_cast<uint32_t>(i), why); });
+  try {
+    team.finish();
+  } catch (const Error&) {
+    for (HcclComm& comm : std::span(comms, count)) {
+      if (comm != nullptr) take(comm).reset();
+      comm = nullptr;
+    }
+    throw;
   }
-  for (std::thread& thread : threads) thread.join();
-  if (!team.failed.load()) return HCCL_SUCCESS;
-  for (uint32_t k = 0; k < count; ++k) {
-    if (comms[k] != nullptr) take(comms[k]).reset();
-    comms[k] = nullptr;
-  }
-  const auto first = std::find_if(team.failures.begin(), team.failures.end(),
-                                  [](const std::string& text) { return !text.empty(); });
-  const auto rank = first - team.failures.begin();
-  throw Error(HCCL_E_INTERNAL,
-              fmt::format("rank {} on device {}: {}", rank, devices[rank], *first));
+  return HCCL_SUCCESS;
 }
 
 /// As much of the text as there is room for, and a NUL.
@@ -225,7 +286,7 @@ WEFT_API HcclResult HcclCommDestroy(HcclComm comm) {
       return HCCL_SUCCESS;
     }
     if (weft::api::in_group()) {
-      weft::api::queue_job("HcclCommDestroy", [comm] { weft::api::destroy(comm); });
+      weft::api::queue_destroy(comm);
     } else {
       weft::api::destroy(comm);
     }
@@ -252,9 +313,7 @@ WEFT_API HcclResult HcclGetRankId(HcclComm comm, uint32_t* rank) {
 WEFT_API HcclResult HcclGetCommName(HcclComm comm, char* commName) {
   return weft::guard("HcclGetCommName", [&] {
     require_all({{"comm", comm}, {"commName", commName}});
-    const std::string name = facts_of(comm).name;
-    require(name.size() < COMM_NAME_MAX_LENGTH, HCCL_E_INTERNAL,
-            "the name has over 127 characters");
+    const std::string name = facts_of(comm).name;  // of less than COMM_NAME_MAX_LENGTH characters
     std::memcpy(commName, name.c_str(), name.size() + 1);
     return HCCL_SUCCESS;
   });
@@ -265,10 +324,7 @@ WEFT_API HcclResult HcclCommGetHandleWithName(const char* commName, HcclComm* co
     require_all({{"commName", commName}, {"comm", comm}});
     const int32_t device = weft::api::current_device();
     const HcclComm found = weft::api::handle_named(device, commName);
-    if (found == nullptr) {
-      throw weft::Error(HCCL_E_PARA,
-                        fmt::format("device {} has no communicator named '{}'", device, commName));
-    }
+    if (found == nullptr) weft::api::refuse_name(device, commName);
     *comm = found;
     return HCCL_SUCCESS;
   });

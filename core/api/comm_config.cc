@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -12,18 +11,14 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "config/environment.hpp"
+#include "config/limits.hpp"
 #include "hccl/hccl_comm.h"
 
 namespace weft::api {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kConnectTimeout = seconds(120);
-// Added to the connect time-out, so that the root's verdict reaches everybody.
-constexpr milliseconds kVerdict = seconds(20);
-constexpr milliseconds kExecTimeout = seconds(1836);
 constexpr uint64_t kMb = 1 << 20;
 constexpr uint64_t kGb = 1 << 30;
 constexpr uint64_t kMostGb = UINT64_MAX / kGb;
@@ -94,20 +89,9 @@ std::string_view text_of(const char (&field)[N], const char* name) {
   return {field, length};
 }
 
-/// Whether level 2 is among those of "L1:0,L2:1", which have their values checked elsewhere.
-bool retries_links(std::string_view levels) {
-  std::string text(levels);
-  std::erase(text, ' ');
-  return (',' + text + ',').find(",L2:1,") != std::string::npos;
-}
-
 /// Fields that change nothing on a host, but are told or must be right.
 void apply_idle_fields(const HcclCommConfig& full, comm::Options& options) {
-  constexpr uint32_t kHighestMode = 6;
   constexpr uint32_t kHighestQos = 7;
-  if (full.hcclOpExpansionMode <= kHighestMode) options.op_expansion = full.hcclOpExpansionMode;
-  const std::string_view levels = text_of(full.hcclRetryEnable, "hcclRetryEnable");
-  if (!levels.empty()) options.retries_links = retries_links(levels);
   options.buffer_name.assign(full.hcclBufferName,
                              strnlen(full.hcclBufferName, sizeof full.hcclBufferName));
   if (!options.buffer_name.empty()) {
@@ -131,7 +115,7 @@ void check_field(const char* name, const Check& check) {
   }
 }
 
-void check_retries(const HcclCommConfig& full) {
+void apply_retries(const HcclCommConfig& full, comm::Options& options) {
   const std::string levels =
       config::without_spaces(text_of(full.hcclRetryEnable, "hcclRetryEnable"));
   if (!levels.empty()) {
@@ -141,7 +125,7 @@ void check_retries(const HcclCommConfig& full) {
       }
     });
     try {
-      config::check_retry_levels(levels);
+      options.retries_links = config::parse_retry_levels(levels)[2];
     } catch (const config::BadValue& bad) {
       log::warn(
           fmt::format("HcclCommConfig: hcclRetryEnable \"{}\" is ignored: {}", levels, bad.what()));
@@ -153,10 +137,12 @@ void check_retries(const HcclCommConfig& full) {
   }
 }
 
-/// Fields that change nothing on a host, as the variables that they override.
-void check_hardware_fields(const HcclCommConfig& full) {
+/// Fields that do next to nothing on a host, as the variables that they override.
+void apply_hardware_fields(const HcclCommConfig& full, comm::Options& options) {
   constexpr uint32_t kHighestMode = 6;
-  if (full.hcclOpExpansionMode > kHighestMode) {
+  if (full.hcclOpExpansionMode <= kHighestMode) {
+    options.op_expansion = full.hcclOpExpansionMode;
+  } else {
     log::warn(fmt::format("HcclCommConfig: hcclOpExpansionMode {} is unknown and ignored",
                           full.hcclOpExpansionMode));
   }
@@ -169,7 +155,7 @@ void check_hardware_fields(const HcclCommConfig& full) {
     refuse(
         fmt::format("hcclRdmaServiceLevel is {}; allowed are 0 to 7", full.hcclRdmaServiceLevel));
   }
-  check_retries(full);
+  apply_retries(full, options);
 }
 
 }  // namespace
@@ -178,12 +164,8 @@ comm::Options default_options(const config::Policy& policy) {
   const config::Environment& env = config::environment();
   const config::Settings& settings = policy.settings();
   comm::Options options;
-  // The policy may go below the variable's least value and needs no time for a verdict: it is for
-  // tests and services.
-  options.connect_timeout = kConnectTimeout + kVerdict;
-  if (settings.connect_timeout) options.connect_timeout = *settings.connect_timeout;
-  if (env.connect_timeout) options.connect_timeout = *env.connect_timeout + kVerdict;
-  options.exec_timeout = env.exec_timeout.value_or(settings.exec_timeout.value_or(kExecTimeout));
+  options.connect_timeout = config::connect_limit(env, settings).time;
+  options.exec_timeout = config::exec_limit(env, settings).time;
   options.scratch_bytes = env.buffer_mb.value_or(HCCL_COMM_DEFAULT_BUFFSIZE) * kMb;
   options.deterministic = env.deterministic.value_or(process_deterministic());
   options.algo = env.algo;
@@ -193,8 +175,7 @@ comm::Options default_options(const config::Policy& policy) {
   options.debug = env.debug;
   options.monitor = env.diagnostics.monitor;
   options.diagnose = env.diagnose && env.diagnostics.task_exception;
-  const char* levels = std::getenv("HCCL_OP_RETRY_ENABLE");
-  options.retries_links = levels != nullptr && retries_links(levels);
+  options.retries_links = env.retries_links;
   return options;
 }
 
@@ -226,7 +207,7 @@ void apply_config(const HcclCommConfig* config, comm::Options& options) {
     log::warn(fmt::format("HcclCommConfig: hcclExecTimeOut {} is out of range and ignored",
                           full.hcclExecTimeOut));
   }
-  check_hardware_fields(full);
+  apply_hardware_fields(full, options);
   apply_idle_fields(full, options);
   const config::HcclAlgo algo = config::parse_hccl_algo(text_of(full.hcclAlgo, "hcclAlgo"),
                                                         config::HcclAlgoSource::kCommConfig);

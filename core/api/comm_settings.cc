@@ -10,6 +10,7 @@
 
 #include "api/export.hpp"
 #include "api/operators.hpp"
+#include "api/process_config.hpp"
 #include "base/log.hpp"
 #include "hccl/hccl_comm.h"
 
@@ -106,11 +107,7 @@ WEFT_API HcclResult HcclSetCommConfig(HcclComm comm, HcclConfig config,
     require_all({{"comm", comm}});
     weft::comm::Communicator& group = communicator(comm);
     if (config != HCCL_DETERMINISTIC) return HCCL_SUCCESS;
-    const int32_t value = configValue.value;
-    if (value < 0 || value > 2) {
-      throw weft::Error(HCCL_E_PARA, fmt::format("the value is {}; allowed are 0, 1 and 2", value));
-    }
-    group.set_deterministic(static_cast<uint32_t>(value));
+    group.set_deterministic(weft::api::deterministic_level(configValue.value));
     return HCCL_SUCCESS;
   });
 }

@@ -42,9 +42,28 @@ int32_t physical_device(const config::Policy& policy, int32_t device) {
   return physical;
 }
 
+int32_t device_of_thread() noexcept {
+  try {
+    return current_device();
+  } catch (const std::exception&) {
+    return -1;
+  }
+}
+
+void refuse_name(int32_t device, const std::string& name) {
+  if (device < 0) {
+    throw Error(HCCL_E_PARA, fmt::format("there is no communicator named '{}'; this process has "
+                                         "had none at all",
+                                         name));
+  }
+  throw Error(HCCL_E_PARA, fmt::format("device {} has no communicator named '{}'", device, name));
+}
+
 CurrentDevice::CurrentDevice(const config::Policy& policy, int32_t device)
-    : transport_(comm::Library::instance().transport(policy.settings().transport)),
-      device_(device) {
+    : CurrentDevice(comm::Library::instance().transport(policy.settings().transport), device) {}
+
+CurrentDevice::CurrentDevice(const comm::OpenTransport& transport, int32_t device)
+    : transport_(transport), device_(device) {
   const int32_t code = transport_.table->set_device(transport_.context, device_);
   if (code != HCCL_SUCCESS) throw Error(static_cast<HcclResult>(code), plugin::take_failure());
 }

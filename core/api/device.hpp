@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "comm/library.hpp"
 
@@ -13,6 +14,10 @@ int32_t current_device(const config::Policy& policy);
 /// The same without reading a policy; -1 as long as this process has had no communicator. Throws
 /// Error.
 int32_t current_device();
+/// The same; -1 also if none is set.
+int32_t device_of_thread() noexcept;
+/// Throws Error (HCCL_E_PARA) for a name that no communicator of a device has.
+[[noreturn]] void refuse_name(int32_t device, const std::string& name);
 /// The number of a device of this process on the host. Throws Error.
 int32_t physical_device(const config::Policy& policy, int32_t device);
 
@@ -21,6 +26,7 @@ class CurrentDevice {
  public:
   /// Throws Error if the device cannot be set.
   CurrentDevice(const config::Policy& policy, int32_t device);
+  CurrentDevice(const comm::OpenTransport& transport, int32_t device);
   ~CurrentDevice();
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;

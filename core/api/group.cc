@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/export.hpp"
 #include "api/handles.hpp"
 #include "api/operators.hpp"
+#include "api/side_by_side.hpp"
 #include "hccl/hccl_comm.h"
 
 namespace weft::api {
@@ -121,7 +121,8 @@ bool issue_messages(const Group& group, HcclComm comm, Room& room, Outcome& outc
   }
   if (batch.empty() || !good) return good;
   return outcome.take(first->function, [&] {
-    comm::Communicator& members = communicator(comm);
+    const InUse use(comm);
+    comm::Communicator& members = *use;
     const comm::Communicator::Scope scope(members);
     members.issue(batch, first->stream);
   });
@@ -143,10 +144,12 @@ void issue_collectives(const Group& group, HcclComm comm, Room& room, Outcome& o
     }
     return a < b;  // in the order of the calls
   });
+  std::optional<InUse> use;
   std::optional<comm::Communicator::Scope> scope;
   for (const QueuedOperator* each : ordered) {
     const bool started = outcome.take(each->what.function, [&] {
-      if (!scope) scope.emplace(communicator(comm));
+      if (!use) use.emplace(comm);
+      if (!scope) scope.emplace(**use);
       each->run();
     });
     if (!started) return;
@@ -160,7 +163,8 @@ void synchronize_streams(Group& group, Outcome& outcome) {
   for (const QueuedOperator& each : group.operators) {
     if (std::find(done.begin(), done.end(), each.what.stream) != done.end()) continue;
     outcome.take(each.what.function, [&] {
-      const comm::Communicator& members = communicator(each.what.comm);
+      const InUse use(each.what.comm);
+      const comm::Communicator& members = *use;
       done.push_back(each.what.stream);
       const comm::Communicator::Scope scope(members);
       members.synchronize(each.what.stream);
@@ -171,17 +175,13 @@ void synchronize_streams(Group& group, Outcome& outcome) {
 /// Each on a thread of its own, since they wait for each other.
 void run_jobs(const std::vector<Job>& jobs, Outcome& outcome) {
   std::vector<Outcome> outcomes(jobs.size());
-  std::vector<std::thread> threads;
-  threads.reserve(jobs.size());
-  try {
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      threads.emplace_back([&, i] { outcomes[i].take(jobs[i].function, jobs[i].run); });
-    }
-  } catch (const std::exception& error) {
-    outcome.note(HCCL_E_INTERNAL,
-                 fmt::format("no thread for a call of the group: {}", error.what()));
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_side_by_side(
+      jobs.size(), [&](size_t i) { outcomes[i].take(jobs[i].function, jobs[i].run); },
+      [&](size_t i, const char* why) {
+        outcomes[i].note(
+            HCCL_E_INTERNAL,
+            fmt::format("{}: no thread for this call of the group: {}", jobs[i].function, why));
+      });
   for (const Outcome& each : outcomes) outcome.merge(each);
 }
 

@@ -2,13 +2,15 @@
 #include "api/handles.hpp"
 
 #include <fmt/format.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "api/operators.hpp"
@@ -23,7 +25,7 @@ namespace {
 /// One rank that has a name on a device.
 struct Holder {
   std::string origin;
-  std::thread::id thread;     // that reserved it
+  uint64_t maker = 0;
   HcclComm handle = nullptr;  // null while it is being made
 };
 
@@ -97,8 +99,13 @@ std::unique_ptr<comm::Communicator> take(Slot& slot) noexcept {
   return communicator;
 }
 
-[[noreturn]] void refuse_handle() {
-  throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
+/// At load, when there is one thread: later it takes milliseconds.
+const bool has_barrier =
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+
+/// Behind it, who marks a slot as in use is seen, or finds what was in the slot before.
+void see_all_marks() {
+  if (has_barrier) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 void refuse_busy(const comm::Communicator& communicator) {
@@ -115,7 +122,12 @@ void refuse_busy(const comm::Communicator& communicator) {
 
 }  // namespace
 
-void reserve_name(const NameUse& use) {
+void refuse_handle() {
+  throw Error(HCCL_E_PARA, "comm is no communicator of this process (destroyed?)");
+}
+
+ReservedName::ReservedName(NameUse given) : use_(std::move(given)) {
+  const NameUse& use = use_;
   const std::lock_guard lock(book().mutex);
   auto& tables = book().tables[use.device];
   if (use.from_table && !tables.empty() &&
@@ -127,7 +139,7 @@ void reserve_name(const NameUse& use) {
   }
   auto& ranks = book().names[{use.device, use.name}];
   const bool other = !ranks.empty() && ranks.begin()->second.origin != use.origin;
-  const Holder holder{use.origin, std::this_thread::get_id(), nullptr};
+  const Holder holder{use.origin, maker(), nullptr};
   if (other || !ranks.emplace(use.rank, holder).second) {
     throw Error(
         HCCL_E_PARA,
@@ -140,21 +152,24 @@ void reserve_name(const NameUse& use) {
   if (use.from_table) tables.emplace(use.rank, use.origin);
 }
 
-void release_name(const NameUse& use) noexcept {
+ReservedName::~ReservedName() {
+  if (taken_) return;
   const std::lock_guard lock(book().mutex);
-  forget(use);
+  forget(use_);
 }
 
-HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use) {
+HcclComm ReservedName::take(std::unique_ptr<comm::Communicator> communicator) {
   const std::lock_guard lock(book().mutex);
-  const uint32_t index = take_slot(use);
+  const uint32_t index = take_slot(use_);
+  taken_ = true;
   slots[index].communicator.store(communicator.release(), std::memory_order_release);
   return &slots[index];
 }
 
-HcclComm add_joining(const std::shared_ptr<Joining>& joining, const NameUse& use) {
+HcclComm ReservedName::take(const std::shared_ptr<Joining>& joining) {
   const std::lock_guard lock(book().mutex);
-  const uint32_t index = take_slot(use);
+  const uint32_t index = take_slot(use_);
+  taken_ = true;
   book().joining[index] = joining;
   joining->handle = &slots[index];
   return joining->handle;
@@ -165,6 +180,7 @@ void joined(Joining& joining, std::unique_ptr<comm::Communicator> made) {
   joining.settled = true;
   Slot* slot = slot_of(joining.handle);
   if (slot == nullptr) return;
+  if (joining.deterministic) made->set_deterministic(*joining.deterministic);
   slot->communicator.store(made.release(), std::memory_order_release);
   book().joining.erase(static_cast<uint32_t>(slot - slots));
   book().settled.notify_all();
@@ -204,15 +220,30 @@ comm::Communicator& await_joined(HcclComm handle) {
 }
 
 Facts facts_of(HcclComm handle) {
-  {
-    const std::lock_guard lock(book().mutex);
-    const Joining* joining = find_joining(handle);
-    if (joining != nullptr) return joining->facts;
-  }
-  const comm::Communicator& found = await_joined(handle);
-  return {found.ranks(), found.rank(), found.servers(), found.name(),
-          static_cast<HcclResult>(found.health())};
+  const std::lock_guard lock(book().mutex);  // so that nobody destroys it
+  if (const Joining* joining = find_joining(handle)) return joining->facts;
+  const comm::Communicator* found = find(handle);
+  if (found == nullptr) refuse_handle();
+  return {found->ranks(), found->rank(), found->servers(), found->name(),
+          static_cast<HcclResult>(found->health())};
 }
+
+namespace {
+
+/// Thread ids are used again, these are not.
+uint64_t& maker_of_thread() noexcept {
+  static std::atomic<uint64_t> last{0};
+  thread_local uint64_t number = ++last;
+  return number;
+}
+
+}  // namespace
+
+uint64_t maker() noexcept { return maker_of_thread(); }
+
+MakesFor::MakesFor(uint64_t given) : before_(std::exchange(maker_of_thread(), given)) {}
+
+MakesFor::~MakesFor() { maker_of_thread() = before_; }
 
 HcclComm handle_named(int32_t device, const std::string& name) {
   const std::lock_guard lock(book().mutex);
@@ -222,7 +253,7 @@ HcclComm handle_named(int32_t device, const std::string& name) {
   if (found != book().names.end()) {
     for (const auto& [rank, holder] : found->second) {
       if (holder.handle == nullptr) continue;
-      if (holder.thread == std::this_thread::get_id()) return holder.handle;
+      if (holder.maker == maker()) return holder.handle;
       handle = holder.handle;
       ++handles;
     }
@@ -241,12 +272,11 @@ NameUse use_of(HcclComm handle) {
   return found == book().uses.end() ? NameUse{} : found->second;
 }
 
-void for_each(const std::function<void(comm::Communicator&)>& body) {
+void for_each(const std::function<void(const NameUse&, comm::Communicator*, Joining*)>& body) {
   const std::lock_guard lock(book().mutex);
   for (const auto& [index, use] : book().uses) {
-    // Ranks that have not met have none so far.
-    comm::Communicator* made = slots[index].communicator.load(std::memory_order_acquire);
-    if (made != nullptr) body(*made);
+    body(use, slots[index].communicator.load(std::memory_order_acquire),
+         find_joining(&slots[index]));
   }
 }
 
@@ -259,6 +289,7 @@ std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
 
 void require_idle(HcclComm handle) {
   const std::lock_guard lock(book().mutex);
+  if (find_joining(handle) != nullptr) return;
   const comm::Communicator* found = find(handle);
   if (found == nullptr) refuse_handle();
   refuse_busy(*found);
@@ -267,10 +298,21 @@ void require_idle(HcclComm handle) {
 std::unique_ptr<comm::Communicator> take_idle(HcclComm handle) {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;
-  const std::lock_guard lock(book().mutex);
-  const comm::Communicator* found = slot->communicator.load(std::memory_order_acquire);
-  if (found != nullptr) refuse_busy(*found);
-  return take(*slot);
+  const std::lock_guard lock(book().mutex);  // operators that find the slot empty wait for it
+  comm::Communicator* found = slot->communicator.exchange(nullptr, std::memory_order_acq_rel);
+  if (found == nullptr) return nullptr;
+  try {
+    see_all_marks();
+    if (slot->operators.load(std::memory_order_acquire) != 0) {
+      throw Error(HCCL_E_AGAIN, "an operator of this communicator is being issued; try again");
+    }
+    refuse_busy(*found);
+  } catch (const Error&) {
+    slot->communicator.store(found, std::memory_order_release);
+    throw;
+  }
+  free_slot(static_cast<uint32_t>(slot - slots));
+  return std::unique_ptr<comm::Communicator>(found);
 }
 
 }  // namespace weft::api

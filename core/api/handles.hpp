@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,8 +18,10 @@ namespace weft::api {
 /// Communicators that may exist at once in a process.
 inline constexpr uint32_t kMaxCommunicators = 65536;
 
-struct Slot {
+/// On a cache line of its own, since every operator writes to it.
+struct alignas(64) Slot {
   std::atomic<comm::Communicator*> communicator{nullptr};
+  std::atomic<uint32_t> operators{0};  // that are being issued
 };
 extern Slot slots[kMaxCommunicators];
 
@@ -45,19 +48,6 @@ struct NameUse {
   bool from_table = false;
 };
 
-/// Keeps a name on a device for a communicator in the making. Throws Error if a communicator of
-/// another origin, or the same rank, has it (HCCL_E_PARA), or if one is from a rank table, whatever
-/// its name, and this is to be from one too (HCCL_E_UNAVAIL).
-void reserve_name(const NameUse& use);
-void release_name(const NameUse& use) noexcept;
-
-/// A handle for a communicator whose name is reserved; the name is released with it. Throws Error
-/// (HCCL_E_MEMORY) if the table is full.
-[[nodiscard]] HcclComm add(std::unique_ptr<comm::Communicator> communicator, const NameUse& use);
-
-/// Calls `body` for each communicator; none is taken away meanwhile.
-void for_each(const std::function<void(comm::Communicator&)>& body);
-
 /// What is known of a communicator before its ranks have met.
 struct Facts {
   uint32_t ranks = 0;
@@ -72,12 +62,34 @@ struct Joining {
   Facts facts;
   HcclComm handle = nullptr;  // null when it was given up
   bool settled = false;
-  std::string failure;  // the text to facts.health
+  std::string failure;                    // the text to facts.health
+  std::optional<uint32_t> deterministic;  // was set meanwhile
   std::weak_ptr<comm::Invitations::Meeting> meeting;
 };
 
-/// As add(). One of the next two must follow, on any thread.
-[[nodiscard]] HcclComm add_joining(const std::shared_ptr<Joining>& joining, const NameUse& use);
+/// A name on a device, kept for a communicator in the making. It is given back unless a handle has
+/// taken it over, with which it goes.
+class ReservedName {
+ public:
+  /// Throws Error if a communicator of another origin, or the same rank, has it (HCCL_E_PARA), or
+  /// if one is from a rank table, whatever its name, and this is to be from one too
+  /// (HCCL_E_UNAVAIL).
+  explicit ReservedName(NameUse use);
+  ~ReservedName();
+  ReservedName(const ReservedName&) = delete;
+  ReservedName& operator=(const ReservedName&) = delete;
+
+  // A handle. Both throw Error (HCCL_E_MEMORY) if the table is full.
+
+  [[nodiscard]] HcclComm take(std::unique_ptr<comm::Communicator> communicator);
+  /// One of the next two functions must follow, on any thread.
+  [[nodiscard]] HcclComm take(const std::shared_ptr<Joining>& joining);
+
+ private:
+  const NameUse use_;
+  bool taken_ = false;
+};
+
 /// The communicator gets its handle; it is destroyed if that was given up.
 void joined(Joining& joining, std::unique_ptr<comm::Communicator> made);
 void join_failed(Joining& joining, HcclResult code, const std::string& text);
@@ -87,8 +99,29 @@ bool give_up_joining(HcclComm handle) noexcept;
 /// The communicator of a handle with an empty slot: waits until its ranks have met. Throws Error:
 /// why they did not, or HCCL_E_PARA if the handle is none.
 [[gnu::cold]] comm::Communicator& await_joined(HcclComm handle);
+/// Calls `body` for each communicator, with null for what there is not: ranks that have not met, or
+/// could not, are joining. None is taken away meanwhile.
+void for_each(const std::function<void(const NameUse&, comm::Communicator*, Joining*)>& body);
+
+/// Throws Error (HCCL_E_PARA).
+[[noreturn]] void refuse_handle();
+
 /// Waits for nobody. Throws Error (HCCL_E_PARA) if the handle is none.
 Facts facts_of(HcclComm handle);
+
+/// While it lives, handles that the calling thread makes count as made by another one.
+class MakesFor {
+ public:
+  explicit MakesFor(uint64_t maker);
+  ~MakesFor();
+  MakesFor(const MakesFor&) = delete;
+  MakesFor& operator=(const MakesFor&) = delete;
+
+ private:
+  const uint64_t before_;
+};
+/// A number of the calling thread that no other one ever has, or that it makes handles for.
+uint64_t maker() noexcept;
 
 /// The handle of that name on a device: of several ranks there, that which the calling thread made.
 /// Null if there is none. Throws Error (HCCL_E_PARA) if this thread made none of several.
@@ -98,6 +131,7 @@ HcclComm handle_named(int32_t device, const std::string& name);
 NameUse use_of(HcclComm handle);
 
 /// Throws Error: HCCL_E_PARA if the handle is none, HCCL_E_AGAIN if some call of it has not ended.
+/// Ranks that have not met have made none.
 void require_idle(HcclComm handle);
 
 /// Takes the communicator and its name out of the table, null if there is none.

@@ -26,21 +26,19 @@ namespace weft::api {
 namespace {
 
 struct GroupOfWorld {
-  HcclComm comm = nullptr;
+  HcclComm world = nullptr;
   std::vector<uint32_t> ranks;  // of the world, ascending
 };
 
-/// What was split off one world, by name. Entries of groups that were destroyed by HcclCommDestroy
-/// stay until their name is used again.
-using World = std::map<std::string, GroupOfWorld>;
-
-struct Worlds {
+/// What HcomInitByFile and HcomCreateGroup have made.
+struct Groups {
   std::mutex mutex;
-  std::map<HcclComm, World> by_comm;
+  std::set<HcclComm> worlds;
+  std::map<HcclComm, GroupOfWorld> by_comm;
 };
 
-Worlds& worlds() {
-  static auto* instance = new Worlds;  // leaked: threads may outlive static destructors
+Groups& groups() {
+  static auto* instance = new Groups;  // leaked: threads may outlive static destructors
   return *instance;
 }
 
@@ -60,36 +58,41 @@ uint32_t own_rank(const char* identify) {
   return rank;
 }
 
+void refuse_in_group() {
+  require(!in_group(), HCCL_E_PARA,
+          "between HcclGroupStart and HcclGroupEnd no world or group is made or destroyed");
+}
+
 HcclResult init_world(const char* path, const char* identify) {
   require_all({{"rankTablePath", path}, {"identify", identify}});
   const uint32_t rank = own_rank(identify);
-  require(!in_group(), HCCL_E_PARA, "between HcclGroupStart and HcclGroupEnd no world is made");
+  refuse_in_group();
   HcclComm comm = nullptr;
   const HcclResult code = HcclCommInitClusterInfo(path, rank, &comm);
   if (code != HCCL_SUCCESS) return hand_on(code, "HcomInitByFile");
-  const std::lock_guard lock(worlds().mutex);
-  worlds().by_comm[comm].clear();
+  const std::lock_guard lock(groups().mutex);
+  groups().worlds.insert(comm);
   return HCCL_SUCCESS;
 }
 
-/// Null if the communicator is no world of HcomInitByFile. With the lock held.
-World* find_world(HcclComm comm) {
-  const auto found = worlds().by_comm.find(comm);
-  return found == worlds().by_comm.end() ? nullptr : &found->second;
+/// Whether the communicator is a group of that world.
+bool is_group_of(HcclComm comm, HcclComm world) {
+  const std::lock_guard lock(groups().mutex);
+  const auto found = groups().by_comm.find(comm);
+  return found != groups().by_comm.end() && found->second.world == world;
 }
 
-bool has_group(const World& world, const std::string& name, HcclComm comm) {
-  const auto group = world.find(name);
-  return group != world.end() && group->second.comm == comm;
+bool is_world(HcclComm comm) {
+  const std::lock_guard lock(groups().mutex);
+  return groups().worlds.contains(comm);
 }
 
 /// World ranks of a group that HcomCreateGroup made.
 std::vector<uint32_t> members_of(const std::string& name) {
   const HcclComm comm = group_comm(name);
-  const HcclComm whole = handle_named(current_device(), kWorldGroup);
-  const std::lock_guard lock(worlds().mutex);
-  const World* world = find_world(whole);
-  if (world != nullptr && has_group(*world, name, comm)) return world->at(name).ranks;
+  const std::lock_guard lock(groups().mutex);
+  const auto found = groups().by_comm.find(comm);
+  if (found != groups().by_comm.end()) return found->second.ranks;
   throw Error(HCCL_E_NOT_FOUND,
               fmt::format("'{}' is a communicator, but no group of HcomCreateGroup", name));
 }
@@ -123,18 +126,15 @@ HcclResult create_group(const char* group, uint32_t rank_count, uint32_t* ids) {
   const int32_t device = current_device();
   HcclComm comm = handle_named(device, kWorldGroup);
   const HcclComm same_name = handle_named(device, name);
-  {
-    const std::lock_guard lock(worlds().mutex);
-    const World* known = find_world(comm);
-    // Another rank of this device may have the group already.
-    if (same_name != nullptr && (known == nullptr || has_group(*known, name, same_name))) {
-      throw Error(HCCL_E_PARA, fmt::format("there is a '{}' on device {} already", name, device));
-    }
-    require(comm != nullptr, HCCL_E_PTR, "there is no world group; call HcomInitByFile first");
-    require(known != nullptr, HCCL_E_INTERNAL,
-            "the world group does not come from HcomInitByFile, so its rank table is not known; "
-            "split it with HcclCreateSubCommConfig");
+  const bool known = is_world(comm);
+  // Another rank of this device may have the group already.
+  if (same_name != nullptr && (!known || is_group_of(same_name, comm))) {
+    throw Error(HCCL_E_PARA, fmt::format("there is a '{}' on device {} already", name, device));
   }
+  require(comm != nullptr, HCCL_E_PTR, "there is no world group; call HcomInitByFile first");
+  require(known, HCCL_E_INTERNAL,
+          "the world group does not come from HcomInitByFile, so its rank table is not known; "
+          "split it with HcclCreateSubCommConfig");
   const Facts world = facts_of(comm);
   std::vector<uint32_t> ranks = sorted_members(name, world, rank_count, ids);
   const auto rank = std::lower_bound(ranks.begin(), ranks.end(), world.rank) - ranks.begin();
@@ -145,52 +145,40 @@ HcclResult create_group(const char* group, uint32_t rank_count, uint32_t* ids) {
   const HcclResult code = HcclCreateSubCommConfig(&comm, rank_count, ranks.data(), 0,
                                                   static_cast<uint32_t>(rank), &config, &sub);
   if (code != HCCL_SUCCESS) return hand_on(code, "HcomCreateGroup");
-  const std::lock_guard lock(worlds().mutex);
-  worlds().by_comm[comm][name] = {sub, std::move(ranks)};
+  const std::lock_guard lock(groups().mutex);
+  groups().by_comm[sub] = {comm, std::move(ranks)};
   return HCCL_SUCCESS;
 }
 
 HcclResult destroy_group(const char* group, const char* function) {
   require_all({{"group", group}});
+  refuse_in_group();
   const std::string name = group_name(group);
   require(name != kWorldGroup, HCCL_E_PARA, "the world group is destroyed by HcomDestroy");
   static_cast<void>(members_of(name));
-  const HcclComm comm = group_comm(name);
-  const HcclComm whole = group_comm(kWorldGroup);
-  const HcclResult code = HcclCommDestroy(comm);
-  if (code != HCCL_SUCCESS) return hand_on(code, function);
-  forget_fusion(comm);
-  const std::lock_guard lock(worlds().mutex);
-  World* world = find_world(whole);
-  if (world != nullptr) world->erase(name);
-  return HCCL_SUCCESS;
+  return hand_on(HcclCommDestroy(group_comm(name)), function);
 }
 
 HcclResult destroy_world() {
   constexpr const char* kFunction = "HcomDestroy";
-  const int32_t device = current_device();
-  const HcclComm comm = handle_named(device, kWorldGroup);
-  std::vector<std::string> names;
+  refuse_in_group();
+  const HcclComm comm = handle_named(current_device(), kWorldGroup);
+  if (!is_world(comm)) {
+    log::warn("HcomDestroy: there is no world group of HcomInitByFile, nothing to do");
+    return HCCL_SUCCESS;
+  }
+  std::vector<HcclComm> all;
   {
-    const std::lock_guard lock(worlds().mutex);
-    const World* world = find_world(comm);
-    if (world == nullptr) {
-      log::warn("HcomDestroy: there is no world group of HcomInitByFile, nothing to do");
-      return HCCL_SUCCESS;
-    }
-    for (const auto& [name, group] : *world) {
-      if (handle_named(device, name) == group.comm) names.push_back(name);
+    const std::lock_guard lock(groups().mutex);
+    for (const auto& [group, about] : groups().by_comm) {
+      if (about.world == comm) all.push_back(group);
     }
   }
-  for (const std::string& name : names) {
-    const HcclResult code = destroy_group(name.c_str(), kFunction);
-    if (code != HCCL_SUCCESS) return code;
+  all.push_back(comm);
+  for (const HcclComm each : all) {
+    const HcclResult code = HcclCommDestroy(each);
+    if (code != HCCL_SUCCESS) return hand_on(code, kFunction);
   }
-  const HcclResult code = HcclCommDestroy(comm);
-  if (code != HCCL_SUCCESS) return hand_on(code, kFunction);
-  forget_fusion(comm);
-  const std::lock_guard lock(worlds().mutex);
-  worlds().by_comm.erase(comm);
   return HCCL_SUCCESS;
 }
 
@@ -243,6 +231,13 @@ std::string group_name(const char* group) {
                                          : "the name of the group has over 127 characters");
   }
   return {group, length};
+}
+
+void forget_group(HcclComm comm) {
+  forget_fusion(comm);
+  const std::lock_guard lock(groups().mutex);
+  groups().worlds.erase(comm);
+  groups().by_comm.erase(comm);
 }
 
 HcclComm group_comm(const std::string& name) {

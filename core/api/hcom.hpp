@@ -16,7 +16,8 @@ std::string group_name(const char* group);
 /// The communicator of that name on the current device. Throws Error (HCCL_E_NOT_FOUND).
 HcclComm group_comm(const std::string& name);
 
-/// The strategy of a group that is gone.
+/// What is known of a communicator that is about to go: its handle will be another one's.
+void forget_group(HcclComm comm);
 void forget_fusion(HcclComm comm);
 
 }  // namespace weft::api

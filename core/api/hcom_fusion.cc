@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <variant>
 #include <vector>
 
 #include "api/export.hpp"
@@ -19,12 +20,11 @@
 namespace weft::api {
 namespace {
 
-const std::vector<float> kDefaultShares = {96.54F, 3.46F};
+using Indices = std::vector<uint32_t>;
+using Shares = std::vector<float>;
+using Fusion = std::variant<Indices, Shares>;
 
-struct Fusion {
-  std::vector<uint32_t> indices;
-  std::vector<float> shares;
-};
+const Shares kDefaultShares = {96.54F, 3.46F};
 
 struct Fusions {
   std::mutex mutex;
@@ -59,11 +59,10 @@ void check_shares(const float* list, uint32_t segments) {
   throw Error(HCCL_E_PARA, fmt::format("the shares of sizeList are {:.7g} together, not 100", sum));
 }
 
-/// Keeps one list of a group, which must be there.
+/// Keeps the list of a group, which must be there.
 template <class Value>
 HcclResult set(const char* function, const char* group, uint32_t segments, const Value* list,
-               const char* list_name, void (*check)(const Value*, uint32_t),
-               std::vector<Value> Fusion::*kept) {
+               const char* list_name, void (*check)(const Value*, uint32_t)) {
   return guard(function, [&] {
     const std::string name = group_name(group);
     require_all({{list_name, list}});
@@ -71,7 +70,7 @@ HcclResult set(const char* function, const char* group, uint32_t segments, const
     check(list, segments);
     const HcclComm comm = group_comm(name);
     const std::lock_guard lock(fusions().mutex);
-    (fusions().by_comm[comm].*kept).assign(list, list + segments);
+    fusions().by_comm[comm] = std::vector<Value>(list, list + segments);
     return HCCL_SUCCESS;
   });
 }
@@ -94,20 +93,19 @@ void forget_fusion(HcclComm comm) {
 }  // namespace weft::api
 
 using weft::guard;
-using weft::api::Fusion;
 
 extern "C" {
 
 WEFT_API HcclResult HcomSetGradFusionByIndex(const char* group, uint32_t segmentNum,
                                              const uint32_t* IdxList) {
   return weft::api::set("HcomSetGradFusionByIndex", group, segmentNum, IdxList, "IdxList",
-                        weft::api::check_indices, &Fusion::indices);
+                        weft::api::check_indices);
 }
 
 WEFT_API HcclResult HcomSetGradFusionBySize(const char* group, uint32_t segmentNum,
                                             const float* sizeList) {
   return weft::api::set("HcomSetGradFusionBySize", group, segmentNum, sizeList, "sizeList",
-                        weft::api::check_shares, &Fusion::shares);
+                        weft::api::check_shares);
 }
 
 WEFT_API HcclResult weft_grad_fusion(const char* group, uint32_t room, uint32_t* kind,
@@ -117,15 +115,16 @@ WEFT_API HcclResult weft_grad_fusion(const char* group, uint32_t room, uint32_t*
     const HcclComm comm = weft::api::group_comm(weft::api::group_name(group));
     const std::lock_guard lock(weft::api::fusions().mutex);
     const auto found = weft::api::fusions().by_comm.find(comm);
-    const Fusion fusion = found == weft::api::fusions().by_comm.end() ? Fusion{} : found->second;
-    if (fusion.shares.empty() && !fusion.indices.empty()) {
+    const bool chosen = found != weft::api::fusions().by_comm.end();
+    if (const auto* ends = chosen ? std::get_if<weft::api::Indices>(&found->second) : nullptr) {
       *kind = WEFT_FUSION_BY_INDEX;
-      *segments = static_cast<uint32_t>(fusion.indices.size());
-      weft::api::write(fusion.indices, room, indices);
+      *segments = static_cast<uint32_t>(ends->size());
+      weft::api::write(*ends, room, indices);
       return HCCL_SUCCESS;
     }
-    const auto& shares = fusion.shares.empty() ? weft::api::kDefaultShares : fusion.shares;
-    *kind = fusion.shares.empty() ? WEFT_FUSION_DEFAULT : WEFT_FUSION_BY_SIZE;
+    const auto& shares =
+        chosen ? std::get<weft::api::Shares>(found->second) : weft::api::kDefaultShares;
+    *kind = chosen ? WEFT_FUSION_BY_SIZE : WEFT_FUSION_DEFAULT;
     *segments = static_cast<uint32_t>(shares.size());
     weft::api::write(shares, room, sizes);
     return HCCL_SUCCESS;

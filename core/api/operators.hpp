@@ -45,6 +45,39 @@ inline comm::Communicator& communicator(HcclComm handle) {
   comm::Communicator* found = find(handle);
   return found == nullptr ? await_joined(handle) : *found;
 }
+/// The communicator of a handle while an operator is issued on it. As long as it lives, destroying
+/// that is HCCL_E_AGAIN. Operators of one communicator come one after another.
+class InUse {
+ public:
+  /// As communicator().
+  explicit InUse(HcclComm handle) : mark_(handle), communicator_(communicator(handle)) {}
+  [[nodiscard]] comm::Communicator& operator*() const noexcept { return communicator_; }
+
+ private:
+  class Mark {
+   public:
+    explicit Mark(HcclComm handle) : slot_(slot_of(handle)) {
+      if (slot_ == nullptr) refuse_handle();
+      slot_->operators.store(count() + 1, std::memory_order_relaxed);
+      // That others see this before the slot is looked into is the work of who empties it, for they
+      // do it rarely.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~Mark() { slot_->operators.store(count() - 1, std::memory_order_release); }
+    Mark(const Mark&) = delete;
+    Mark& operator=(const Mark&) = delete;
+
+   private:
+    [[nodiscard]] uint32_t count() const noexcept {
+      return slot_->operators.load(std::memory_order_relaxed);
+    }
+    Slot* const slot_;
+  };
+
+  const Mark mark_;
+  comm::Communicator& communicator_;
+};
+
 inline void check_count(uint64_t count, const char* name) {
   if (count > kMaxCount) refuse_count(count, name);
 }

@@ -24,7 +24,8 @@ HcclResult one_message(const char* function, const char* peer_name, const Messag
     queue(what, message);
     return HCCL_SUCCESS;
   }
-  comm::Communicator& group = communicator(comm);
+  const InUse use(comm);
+  comm::Communicator& group = *use;
   check_message(message, peer_name, group);
   if (message.peer == group.rank()) {
     throw Error(HCCL_E_NOT_SUPPORT,
@@ -79,7 +80,8 @@ WEFT_API HcclResult HcclBatchSendRecv(HcclSendRecvItem* sendRecvInfo, uint32_t i
   return weft::guard("HcclBatchSendRecv", [&] {
     require_all({{"comm", comm}, {"stream", stream}, {"sendRecvInfo", sendRecvInfo}});
     if (itemNum == 0) return HCCL_SUCCESS;
-    weft::comm::Communicator& group = communicator(comm);
+    const InUse use(comm);
+    weft::comm::Communicator& group = *use;
     thread_local std::vector<weft::comm::Message> messages;
     messages.clear();
     for (uint32_t i = 0; i < itemNum; ++i) {

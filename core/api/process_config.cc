@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/device.hpp"
 #include "api/export.hpp"
 #include "api/operators.hpp"
 #include "base/log.hpp"
@@ -48,16 +49,22 @@ void set_deterministic(int32_t value) {
     log::warn("HcclSetConfig: ignored, since the environment variable HCCL_DETERMINISTIC is set");
     return;
   }
-  if (value < 0 || value > 2) {
-    throw Error(HCCL_E_PARA, fmt::format("the value is {}; allowed are 0, 1 and 2", value));
-  }
-  deterministic_of_process.store(static_cast<uint32_t>(value));
-  for_each([&](comm::Communicator& each) {
-    if (each.on_current_device()) each.set_deterministic(static_cast<uint32_t>(value));
+  const uint32_t level = deterministic_level(value);
+  deterministic_of_process.store(level);
+  const int32_t device = device_of_thread();
+  for_each([&](const NameUse& use, comm::Communicator* made, Joining* joining) {
+    if (use.device != device) return;
+    if (made != nullptr) made->set_deterministic(level);
+    if (joining != nullptr) joining->deterministic = level;
   });
 }
 
 }  // namespace
+
+uint32_t deterministic_level(int32_t value) {
+  if (value >= 0 && value <= 2) return static_cast<uint32_t>(value);
+  throw Error(HCCL_E_PARA, fmt::format("the value is {}; allowed are 0, 1 and 2", value));
+}
 
 uint32_t process_deterministic() noexcept { return deterministic_of_process.load(); }
 

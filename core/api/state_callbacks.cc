@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
+#include <thread>
 
 #include "api/export.hpp"
 #include "api/operators.hpp"
@@ -19,6 +21,9 @@ namespace {
 
 constexpr size_t kNameRoom = 160;  // with the NUL
 
+// Changes wait for nobody but callbacks. One of those may wait for the thread that waits here.
+constexpr std::chrono::seconds kPatience{10};
+
 struct Callback {
   HcclCommStateCallback function;
   void* args;
@@ -27,7 +32,8 @@ struct Callback {
 struct Callbacks {
   std::mutex mutex;
   std::map<std::string, Callback> by_name;
-  std::set<HcclComm> changing;
+  std::map<HcclComm, std::thread::id> changing;
+  std::condition_variable changed;
 };
 
 Callbacks& callbacks() {
@@ -54,14 +60,23 @@ void call(const std::string& name, const Callback& callback, HcclComm comm,
 }  // namespace
 
 StateChange::StateChange(HcclComm comm) : comm_(comm) {
-  const std::lock_guard lock(callbacks().mutex);
-  if (callbacks().changing.insert(comm).second) return;
+  Callbacks& all = callbacks();
+  std::unique_lock lock(all.mutex);
+  const auto mine = std::this_thread::get_id();
+  all.changed.wait_for(lock, kPatience, [&] {
+    const auto other = all.changing.find(comm);
+    return other == all.changing.end() || other->second == mine;
+  });
+  if (all.changing.emplace(comm, mine).second) return;
   throw Error(HCCL_E_AGAIN, "the communicator is being destroyed or resumed by another call");
 }
 
 StateChange::~StateChange() {
-  const std::lock_guard lock(callbacks().mutex);
-  callbacks().changing.erase(comm_);
+  {
+    const std::lock_guard lock(callbacks().mutex);
+    callbacks().changing.erase(comm_);
+  }
+  callbacks().changed.notify_all();
 }
 
 void StateChange::tell(HcclCommStatePhase phase) const {

@@ -6,11 +6,11 @@
 
 namespace weft::api {
 
-/// One change of a communicator's state. While it lives, another one of the same communicator is
-/// refused with HCCL_E_AGAIN: a callback may not destroy what is being destroyed.
+/// One change of a communicator's state. While it lives, another one of the same communicator waits
+/// for its end; from one of its callbacks it is refused, as nothing may destroy what it destroys.
 class StateChange {
  public:
-  /// Throws Error.
+  /// Throws Error (HCCL_E_AGAIN).
   explicit StateChange(HcclComm comm);
   ~StateChange();
   StateChange(const StateChange&) = delete;

@@ -21,6 +21,7 @@
 #include "base/log.hpp"
 #include "base/thread.hpp"
 #include "comm/library.hpp"
+#include "config/environment.hpp"
 #include "hccl/hccl_comm.h"
 
 namespace weft::api {
@@ -112,8 +113,16 @@ std::string default_name(const Facts& parent, uint64_t id) {
   return name;
 }
 
+/// That of all roots, but for their ports: there may be more sub communicators in the making than
+/// those.
+control::Network network_of_roots() {
+  control::Network made = config::environment().network;
+  made.ports.clear();
+  return made;
+}
+
 /// The local half, and the beginning of the other one.
-HcclComm create(const Request& request, const Facts& parent, const NameUse& use,
+HcclComm create(const Request& request, const Facts& parent, ReservedName& name, int32_t device,
                 std::shared_ptr<const config::Policy> policy, comm::Options options) {
   check_members(request, parent);
   const Communicator& whole = communicator(*request.comm);
@@ -130,11 +139,11 @@ HcclComm create(const Request& request, const Facts& parent, const NameUse& use,
                             options.name};
   // Last, since the others count on it.
   joiner->meeting = whole.invitations()->arrange(
-      options.name, {request.members.begin(), request.members.end()}, use.device);
+      options.name, {request.members.begin(), request.members.end()}, device, network_of_roots());
   joiner->joining->meeting = joiner->meeting;
   HcclComm handle = nullptr;
   try {
-    handle = add_joining(joiner->joining, use);
+    handle = name.take(joiner->joining);
     start_detached([joiner] { carry_out(*joiner); });
   } catch (const std::exception& error) {
     joiner->meeting->withdraw(Error(HCCL_E_INTERNAL, error.what()));
@@ -166,14 +175,8 @@ void create(const Request& request, int32_t device, std::shared_ptr<const config
   if (options.name.empty()) options.name = default_name(parent, id);
   options.members = fmt::format("{}", fmt::join(members, ","));
   warn_of_idle_wishes(options.algo, *policy);
-  const NameUse use{device, options.name, use_of(*comm).origin + '/' + options.members, rank};
-  reserve_name(use);
-  try {
-    *sub = create(request, parent, use, std::move(policy), options);
-  } catch (...) {
-    release_name(use);
-    throw;
-  }
+  ReservedName name({device, options.name, use_of(*comm).origin + '/' + options.members, rank});
+  *sub = create(request, parent, name, device, std::move(policy), options);
 }
 
 }  // namespace

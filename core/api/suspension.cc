@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "api/device.hpp"
 #include "api/export.hpp"
 #include "api/operators.hpp"
 #include "api/state_callbacks.hpp"
@@ -20,20 +21,27 @@ HcclCommStatus status_of(const comm::Communicator& group) {
 /// Of the communicator of that name on the current device. If that has several of its ranks, the
 /// first that is not ready counts.
 HcclCommStatus status_named(const char* name) {
+  const int32_t device = current_device();
   std::optional<HcclCommStatus> status;
-  for_each([&](const comm::Communicator& each) {
-    if (each.name() != name || !each.on_current_device()) return;
-    if (status.value_or(HCCL_COMM_STATUS_READY) == HCCL_COMM_STATUS_READY) status = status_of(each);
+  for_each([&](const NameUse& use, const comm::Communicator* made, const Joining* joining) {
+    if (use.name != name || use.device != device) return;
+    if (status.value_or(HCCL_COMM_STATUS_READY) != HCCL_COMM_STATUS_READY) return;
+    if (made != nullptr) status = status_of(*made);
+    if (joining != nullptr) {
+      status =
+          joining->facts.health == HCCL_SUCCESS ? HCCL_COMM_STATUS_READY : HCCL_COMM_STATUS_INVALID;
+    }
   });
   if (status) return *status;
-  throw Error(HCCL_E_PARA, fmt::format("the current device has no communicator named '{}'", name));
+  refuse_name(device, name);
 }
 
 void resume(HcclComm comm) {
+  static_cast<void>(communicator(comm));  // its ranks meet first, without keeping others waiting
+  const StateChange change(comm);
   comm::Communicator& group = communicator(comm);
   if (!group.suspended()) return;
   group.require_recovered();
-  const StateChange change(comm);
   change.tell(HCCL_COMM_STATE_PHASE_RESUME_PRE);
   group.resume();
   change.tell(HCCL_COMM_STATE_PHASE_RESUME_POST);

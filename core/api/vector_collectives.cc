@@ -155,13 +155,14 @@ WEFT_API HcclResult HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recv
                  {"recvDispls", recvDispls},
                  {"stream", stream}});
     if (sendCount > 0) require_all({{"sendBuf", sendBuf}});
-    const uint32_t n = communicator(comm).ranks();
+    const uint32_t n = (*InUse(comm)).ranks();
     const auto counts = numbers(recvCounts);
     const auto displacements = numbers(recvDispls);
     if (all_zero(counts, n)) return HCCL_SUCCESS;
     require_all({{"recvBuf", recvBuf}});
     return perform({"HcclAllGatherV", comm, stream, 0, true}, [=] {
-      Communicator& group = communicator(comm);
+      const InUse use(comm);
+      Communicator& group = *use;
       check_counts(counts, n, "recvCounts");
       check_own(sendCount, "sendCount", counts, "recvCounts", group.rank());
       check_type(dataType);
@@ -184,13 +185,14 @@ WEFT_API HcclResult HcclReduceScatterV(void* sendBuf, const void* sendCounts,
                  {"sendDispls", sendDispls},
                  {"stream", stream}});
     if (recvCount > 0) require_all({{"recvBuf", recvBuf}});
-    const uint32_t n = communicator(comm).ranks();
+    const uint32_t n = (*InUse(comm)).ranks();
     const auto counts = numbers(sendCounts);
     const auto displacements = numbers(sendDispls);
     if (all_zero(counts, n)) return HCCL_SUCCESS;
     require_all({{"sendBuf", sendBuf}});
     return perform({"HcclReduceScatterV", comm, stream, 0, true}, [=] {
-      Communicator& group = communicator(comm);
+      const InUse use(comm);
+      Communicator& group = *use;
       check_counts(counts, n, "sendCounts");
       check_own(recvCount, "recvCount", counts, "sendCounts", group.rank());
       check_reduction(dataType, op);
@@ -217,7 +219,8 @@ WEFT_API HcclResult HcclAlltoAllV(const void* sendBuf, const void* sendCounts, c
                  {"comm", comm}});
     return perform({"HcclAlltoAllV", comm, stream, 0, true}, [=] {
       check_exchange(sendBuf, recvBuf, sendType, recvType);
-      Communicator& group = communicator(comm);
+      const InUse use(comm);
+      Communicator& group = *use;
       const weft::comm::Lengths lengths{numbers(sendCounts), numbers(sdispls), numbers(recvCounts),
                                         numbers(rdispls)};
       check_counts(lengths.in_counts, group.ranks(), "sendCounts");
@@ -234,7 +237,8 @@ WEFT_API HcclResult HcclAlltoAllVC(const void* sendBuf, const void* sendCountMat
     require_all({{"sendCountMatrix", sendCountMatrix}, {"comm", comm}, {"stream", stream}});
     return perform({"HcclAlltoAllVC", comm, stream, 0, true}, [=] {
       check_exchange(sendBuf, recvBuf, sendType, recvType);
-      Communicator& group = communicator(comm);
+      const InUse use(comm);
+      Communicator& group = *use;
       const uint64_t n = group.ranks();
       const auto matrix = numbers(sendCountMatrix);
       check_counts(matrix, n * n, "sendCountMatrix");

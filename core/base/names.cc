@@ -2,6 +2,7 @@
 #include "base/names.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -53,6 +54,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view type_name(int type) noexcept { return name_of(kTypeNames, type); }
 
 std::string_view op_name(int op) noexcept { return name_of(kReduceOpNames, op); }
+
+std::vector<std::string_view> type_names() {
+  std::vector<std::string_view> names;
+  std::ranges::copy_if(kTypeNames, std::back_inserter(names),
+                       [](std::string_view name) { return !name.empty(); });
+  return names;
+}
+
+std::vector<std::string_view> op_names() { return {kReduceOpNames.begin(), kReduceOpNames.end()}; }
 
 std::optional<int> parse_type(std::string_view name) noexcept {
   return number_of(kTypeNames, name);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "hccl/hccl_types.h"
 
@@ -34,6 +35,10 @@ std::string_view type_name(int type) noexcept;
 
 /// The name of a reduction operation: "sum", or "unknown".
 std::string_view op_name(int op) noexcept;
+
+/// All names of types, and of reduction operations.
+std::vector<std::string_view> type_names();
+std::vector<std::string_view> op_names();
 
 std::optional<int> parse_type(std::string_view name) noexcept;
 std::optional<int> parse_reduce_op(std::string_view name) noexcept;

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -12,25 +14,86 @@
 namespace weft::cluster {
 namespace {
 
+using Json = nlohmann::json;
+using Event = Json::parse_event_t;
+
 constexpr std::size_t kMostShown = 80;  // bytes of a value
 constexpr int kMostDepth = 64;          // more than any table has; writing JSON back is recursive
 
-}  // namespace
+/// Where the parser is, as it goes through a text.
+class Trail {
+ public:
+  explicit Trail(const std::string& file) : file_(file) {}
 
-Document::Document(std::string_view text, std::string file) : file_(std::move(file)) {
-  const auto check_depth = [this](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth <= kMostDepth) return true;
-    throw Error(HCCL_E_INTERNAL,
-                fmt::format("rank table {} is nested deeper than {} levels", file_, kMostDepth));
+  /// Throws Error for what the parser would take: too deep a text, and a key that is there twice.
+  void go_on(int depth, Event event, const Json& value) {
+    if (depth > kMostDepth) {
+      throw Error(HCCL_E_INTERNAL,
+                  fmt::format("rank table {} is nested deeper than {} levels", file_, kMostDepth));
+    }
+    const auto at = static_cast<std::size_t>(depth);
+    if (event == Event::object_end || event == Event::array_end) return;
+    if (event == Event::key) return add_key(at, value.get_ref<const std::string&>());
+    ++levels_[at].items;
+    if (event == Event::value) return;
+    levels_[at + 1] = Level();
+    levels_[at + 1].is_array = event == Event::array_start;
+  }
+
+  /// That of the outermost object which was read last.
+  [[nodiscard]] std::string_view outer_key() const { return levels_[1].key; }
+
+ private:
+  struct Level {
+    bool is_array = false;
+    std::size_t items = 0;
+    std::string_view key;  // the last of `keys`
+    std::set<std::string> keys;
+  };
+
+  void add_key(std::size_t depth, const std::string& key) {
+    const auto [found, fresh] = levels_[depth].keys.insert(key);
+    levels_[depth].key = *found;
+    if (fresh) return;
+    std::string path;
+    for (std::size_t i = 1; i <= depth; ++i) {
+      const Level& each = levels_[i];
+      path += each.is_array ? fmt::format("[{}]", each.items - 1)
+                            : fmt::format("{}{}", path.empty() ? "" : ".", each.key);
+    }
+    throw Error(HCCL_E_INTERNAL, fmt::format("rank table {}: {} is there twice", file_, path));
+  }
+
+  const std::string& file_;
+  std::array<Level, kMostDepth + 2> levels_;  // by depth; the text itself is at 0
+};
+
+/// All of it, or of its members only the one of that key.
+Json parse_json(std::string_view text, const std::string& file, std::string_view key = {}) {
+  Trail trail(file);
+  const auto keep = [&](int depth, Event event, const Json& value) {
+    trail.go_on(depth, event, value);
+    return key.empty() || depth == 0 || (depth == 1 && trail.outer_key() == key);
   };
   try {
-    json_ = std::make_unique<nlohmann::json>(nlohmann::json::parse(text, check_depth));
-  } catch (const nlohmann::json::parse_error& error) {
+    return Json::parse(text, keep);
+  } catch (const Json::exception& error) {
     const std::string what = error.what();  // "[number of the exception] text"
-    throw Error(HCCL_E_INTERNAL, fmt::format("rank table {} is not JSON: {}", file_,
+    throw Error(HCCL_E_INTERNAL, fmt::format("rank table {} is not JSON: {}", file,
                                              what.substr(what.find(']') + 2)));
   }
 }
+
+}  // namespace
+
+std::string text_of_member(std::string_view text, const std::string& file, const char* key) {
+  const Json json = parse_json(text, file, key);
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Document::Document(std::string_view text, std::string file)
+    : file_(std::move(file)), json_(std::make_unique<Json>(parse_json(text, file_))) {}
 
 Document::Document(Document&&) noexcept = default;
 Document& Document::operator=(Document&&) noexcept = default;

@@ -56,7 +56,8 @@ class Node {
 
 class Document {
  public:
-  /// `file` names the text in messages. Throws Error (HCCL_E_INTERNAL) if it is not JSON.
+  /// `file` names the text in messages. Throws Error (HCCL_E_INTERNAL) if it is not JSON, or an
+  /// object in it has a key twice.
   Document(std::string_view text, std::string file);
   Document(Document&&) noexcept;
   Document& operator=(Document&&) noexcept;
@@ -77,6 +78,11 @@ class Document {
   std::unique_ptr<nlohmann::json> json_;
   HcclResult missing_ = HCCL_E_NOT_FOUND;
 };
+
+/// That of one string in the object that a text is, without room for the others; empty if there is
+/// none. Throws as a Document.
+[[nodiscard]] std::string text_of_member(std::string_view text, const std::string& file,
+                                         const char* key);
 
 /// Values of which there may be only one each.
 class Distinct {

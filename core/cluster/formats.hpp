@@ -26,6 +26,9 @@ inline constexpr std::uint32_t kLastPort = 65535;
 /// AF_INET or AF_INET6 if the text is an address in digits, else 0.
 [[nodiscard]] int ip_family(const std::string& text) noexcept;
 
+/// The one text of an IPv6 address, which can be written in several ways; any other as it is.
+[[nodiscard]] std::string canonical(const std::string& text);
+
 /// Throws unless the node is an address.
 const std::string& check_ip(const Node& node);
 

@@ -67,14 +67,12 @@ std::string version_of(const Node& root) {
 
 Document read_document(const std::string& path) {
   const std::string text = read_text(path);
-  Document document(text, path);
-  if (text.size() <= kMostBytes1x) return document;
-  const std::optional<Node> version = document.root().find("version");
-  if (!version || version->text() != "2.0") {
+  // Before all is parsed, which takes many times the memory of the text.
+  if (text.size() > kMostBytes1x && text_of_member(text, path, "version") != "2.0") {
     cannot_read(path,
                 "it is larger than 40 MiB, the most that a table of a version before 2.0 has");
   }
-  return document;
+  return {text, path};
 }
 
 /// A version that is unknown is not waited for.
@@ -99,18 +97,6 @@ RankTable parse(Document& document) {
 }
 
 }  // namespace
-
-RankTable read_rank_table(const std::string& path, const Patience& patience) {
-  return RankTableFile(path).table(patience);
-}
-
-RankTable parse_rank_table(std::string_view text, const std::string& name) {
-  Document document(text, name);
-  if (!is_completed(document)) {
-    document.root().at("status").refuse("allowed is \"completed\"", HCCL_E_UNAVAIL);
-  }
-  return parse(document);
-}
 
 RankTableFile::RankTableFile(std::string path)
     : path_(std::move(path)), document_(std::make_unique<Document>(read_document(path_))) {}
@@ -154,6 +140,13 @@ int ip_family(const std::string& text) noexcept {
   if (inet_pton(AF_INET, text.c_str(), &unused) == 1) return AF_INET;
   if (inet_pton(AF_INET6, text.c_str(), &unused) == 1) return AF_INET6;
   return 0;
+}
+
+std::string canonical(const std::string& text) {
+  in6_addr address{};
+  char digits[INET6_ADDRSTRLEN] = {};
+  if (inet_pton(AF_INET6, text.c_str(), &address) != 1) return text;
+  return inet_ntop(AF_INET6, &address, digits, sizeof digits);
 }
 
 const std::string& check_ip(const Node& node) {

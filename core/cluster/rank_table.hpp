@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace weft::cluster {
@@ -47,27 +46,20 @@ struct Patience {
   int bad_reads = 5;  // one after another: a file that is being written may be half there
 };
 
-/// The world of a rank table file. Blocks until its status is "completed". Throws Error:
-///   HCCL_E_INTERNAL     the file cannot be read, or is not JSON
-///   HCCL_E_TIMEOUT      it was not completed in time
-///   HCCL_E_NOT_SUPPORT  its version is unknown
-///   HCCL_E_NOT_FOUND    something required is missing
-///   HCCL_E_PARA         a value is not allowed; in version 2.0 also something missing
-[[nodiscard]] RankTable read_rank_table(const std::string& path, const Patience& patience = {});
-
-/// The same of a text that is completed; `name` stands for the file in messages. HCCL_E_UNAVAIL if
-/// it is not completed.
-[[nodiscard]] RankTable parse_rank_table(std::string_view text, const std::string& name);
-
-/// read_rank_table() in two steps, for callers that check something in between: opening reads the
-/// text, table() waits and understands it.
+/// A rank table file. Opening it and understanding it are two steps, for callers that check
+/// something in between.
 class RankTableFile {
  public:
-  /// Throws Error (HCCL_E_INTERNAL).
+  /// Reads the text. Throws Error (HCCL_E_INTERNAL) if the file cannot be read or is not JSON.
   explicit RankTableFile(std::string path);
   ~RankTableFile();
 
-  /// Throws Error, as read_rank_table().
+  /// The world that it describes. Blocks until its status is "completed". Throws Error:
+  ///   HCCL_E_INTERNAL     it was read again, and cannot be read or is not JSON
+  ///   HCCL_E_TIMEOUT      it was not completed in time
+  ///   HCCL_E_NOT_SUPPORT  its version is unknown
+  ///   HCCL_E_NOT_FOUND    something required is missing
+  ///   HCCL_E_PARA         a value is not allowed; in version 2.0 also something missing
   [[nodiscard]] RankTable table(const Patience& patience = {});
 
  private:

@@ -28,10 +28,11 @@ class Reader {
   void read_server(const Node& server, std::uint32_t index);
   void read_device(const Node& device, std::uint32_t server);
   void read_device_ip(const Node& device, const RankTable::Place& place);
-  void check_ports(const Node& device, std::uint32_t id);
+  void check_numbers(const Node& device, std::uint32_t id);
   void check_superpods(const Node& root);
 
   RankTable table_;
+  const bool with_superpods_;
   std::uint32_t servers_ = 0;
   std::uint32_t ranks_ = 0;
   Distinct server_ids_;
@@ -45,7 +46,9 @@ class Reader {
 };
 
 Reader::Reader(const Node& root, bool with_superpods)
-    : servers_(static_cast<std::uint32_t>(root.at("server_list").size())), family_(servers_ > 1) {
+    : with_superpods_(with_superpods),
+      servers_(static_cast<std::uint32_t>(root.at("server_list").size())),
+      family_(servers_ > 1) {
   const Node servers = root.at("server_list");
   if (servers_ == 0) servers.refuse("there must be a server");
   check_server_count(root);
@@ -56,7 +59,7 @@ Reader::Reader(const Node& root, bool with_superpods)
   }
   table_.ranks.resize(ranks_);
   for (std::uint32_t i = 0; i < servers_; ++i) read_server(servers[i], i);
-  if (with_superpods) check_superpods(root);
+  if (with_superpods_) check_superpods(root);
 }
 
 void Reader::check_server_count(const Node& root) const {
@@ -87,7 +90,7 @@ void Reader::read_device(const Node& device, std::uint32_t server) {
   const RankTable::Place place{server, device.at("device_id").decimal(0, kMostDevices - 1)};
   table_.ranks[rank] = place;
   read_device_ip(device, place);
-  check_ports(device, place.device);
+  check_numbers(device, place.device);
   if (rank != 0) return;
   table_.root_ip = host_ip_;
   // Many tables have the server's address as its id.
@@ -110,7 +113,7 @@ void Reader::read_device_ip(const Node& device, const RankTable::Place& place) {
       node->refuse("allowed is an IPv4 or IPv6 address, or several with commas between them");
     }
     family_.add(*node, ip);
-    const auto [seen, fresh] = device_ips_.emplace(ip, std::pair(place, node->path()));
+    const auto [seen, fresh] = device_ips_.emplace(canonical(ip), std::pair(place, node->path()));
     const RankTable::Place& other = seen->second.first;
     if (!fresh && (other.server != place.server || other.device != place.device)) {
       node->refuse(
@@ -119,7 +122,7 @@ void Reader::read_device_ip(const Node& device, const RankTable::Place& place) {
   }
 }
 
-void Reader::check_ports(const Node& device, std::uint32_t id) {
+void Reader::check_numbers(const Node& device, std::uint32_t id) {
   std::uint32_t port = kDefaultPort;
   if (const std::optional<Node> given = device.find("device_port")) {
     port = given->decimal(1, kLastPort);
@@ -136,6 +139,10 @@ void Reader::check_ports(const Node& device, std::uint32_t id) {
   }
   if (const std::optional<Node> given = device.find("backup_device_port")) {
     static_cast<void>(given->decimal(1, kLastPort));
+  }
+  if (!with_superpods_) return;
+  if (const std::optional<Node> given = device.find("super_device_id")) {
+    static_cast<void>(given->decimal(0, UINT32_MAX));
   }
 }
 

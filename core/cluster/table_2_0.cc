@@ -181,6 +181,7 @@ RankTable parse_2_0(const Node& root) {
   RankTable table;
   table.ranks.resize(ranks);
   Distinct rank_ids;
+  Distinct devices;
   std::map<std::string, std::uint32_t> servers;  // by network of layer 0
   std::vector<LocalIds> local_ids;               // by server
   for (std::uint32_t i = 0; i < ranks; ++i) {
@@ -189,7 +190,6 @@ RankTable parse_2_0(const Node& root) {
     const std::uint32_t rank = id.number(0, ranks - 1);
     rank_ids.add(id, std::to_string(rank), "each rank must be there once");
     const std::uint32_t device = entry.at("device_id").number(0, kSpare);
-    static_cast<void>(port_of(entry, "device_port"));
     static_cast<void>(port_of(entry, "host_port"));
     check_control_plane(entry);
     // A rank that is in no such network is alone on its server.
@@ -202,6 +202,11 @@ RankTable parse_2_0(const Node& root) {
       local_ids.emplace_back();
     }
     local_ids[found->second].add(entry);
+    const std::uint16_t given = port_of(entry, "device_port");
+    const std::uint32_t port = given == 0 ? kDefaultPort : given;
+    devices.add(
+        entry.at("device_id"), fmt::format("{}:{}:{}", found->second, device, port),
+        fmt::format("and the device_port {}: ranks on one device need a device_port each", port));
     table.ranks[rank] = {found->second, device};
     if (rank == 0) find_root(entry, table);
   }

@@ -88,7 +88,7 @@ RankTable Groups::table() const {
     std::optional<Node> ip = device.find("device_ip");
     if (!ip && several) ip = device.at("device_ip");
     if (!ip) continue;
-    addresses.add(*ip, check_ip(*ip), "devices must have different addresses");
+    addresses.add(*ip, canonical(check_ip(*ip)), "devices must have different addresses");
     family.add(*ip, ip->text());
   }
   // Many tables have the server's address as its id.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -94,12 +95,16 @@ Communicator::Communicator(uint32_t ranks, uint32_t rank,
       rank_(rank),
       policy_(std::move(policy)),
       options_(std::move(options)),
+      policy_use_(Library::instance().use_of(*policy_)),
       transport_(Library::instance().transport(policy_->settings().transport)),
       opened_(Library::instance().memories(*policy_)),
       pid_(getpid()),
       traces_(tracing() || options_.entry_log || options_.debug.tasks),
       deterministic_(options_.deterministic),
-      tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {}
+      deterministic_of_plans_(options_.deterministic),
+      tasks_(std::make_unique<exec::Task[]>(kTasks + 1)) {
+  if (policy_use_ != nullptr) policy_use_->enter(rank_);
+}
 
 std::unique_ptr<Communicator> Communicator::create(const HcclRootInfo& root, uint32_t ranks,
                                                    uint32_t rank,
@@ -137,6 +142,20 @@ uint32_t Communicator::servers() const {
   return static_cast<uint32_t>(distinct.size());
 }
 
+uint32_t Communicator::ranks_per_server() const {
+  std::map<std::string_view, uint32_t> counts;
+  for (uint32_t r = 0; r < ranks_; ++r) ++counts[server_of(r)];
+  const uint32_t first = counts.begin()->second;
+  const bool alike =
+      std::ranges::all_of(counts, [first](const auto& each) { return each.second == first; });
+  return alike ? first : 0;
+}
+
+void Communicator::tell_idle_policy() {
+  const std::shared_ptr<PolicyUse> use = std::exchange(policy_use_, nullptr);
+  if (use != nullptr && use->leave()) use->tell_if_idle(*policy_);
+}
+
 /// The tasks engine has an endpoint of its own. The direct one comes beside it where the transport
 /// offers both: for what streams cannot do.
 void Communicator::open_endpoint() {
@@ -163,12 +182,10 @@ void Communicator::open_endpoint() {
   allocate_board();
 }
 
-/// Of a Scratch area of the direct engine. Beside the tasks engine, which has the HCCL buffer, it
-/// serves few calls.
+/// Of a Scratch area of the direct engine.
 uint64_t Communicator::scratch_bytes() const noexcept {
-  constexpr uint64_t kLeast = uint64_t{1} << 20;
   const uint64_t buffer = options_.scratch_bytes;
-  return tasks_engine_ == nullptr ? buffer : std::min(buffer, std::max(kLeast, buffer / 8));
+  return tasks_engine_ == nullptr ? buffer : exec::scratch_beside_tasks(buffer);
 }
 
 void Communicator::allocate_board() {
@@ -246,6 +263,8 @@ std::vector<weft_peer_view> Communicator::connect(void* endpoint, bool second,
 }
 
 void Communicator::connect() {
+  hosts_ = servers();
+  ranks_per_host_ = ranks_per_server();
   set_up(connect(endpoint_, false, info_));
   // A rank may end as soon as it is here, but its memory can be mapped only while it lives.
   session_->barrier(options_.connect_timeout);
@@ -299,13 +318,10 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.map = std::make_unique<exec::AddressMap>(std::move(deltas), 1 + plugins);
 }
 
-bool Communicator::on_current_device() const {
-  int32_t current = -1;
-  if (transport_.table->get_device(transport_.context, &current) == HCCL_SUCCESS) {
-    return current == device_;
-  }
-  static_cast<void>(plugin::take_failure());
-  return false;
+int32_t Communicator::health() const noexcept {
+  if (getpid() != pid_) return HCCL_E_UNAVAIL;  // a forked child does not see the others' memory
+  const int32_t code = watch_->health();
+  return code != 0 ? code : watch_->look_at_boards();
 }
 
 Communicator::Scope::Scope(const Communicator& entered)
@@ -314,6 +330,7 @@ Communicator::Scope::Scope(const Communicator& entered)
 }
 
 Communicator::~Communicator() {
+  if (policy_use_ != nullptr) static_cast<void>(policy_use_->leave());
   if (invitations_ != nullptr && getpid() == pid_) invitations_->close();
   if (session_ != nullptr) session_->leave();
   // A forked child shares the memory with its parent, whose communicator this is.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "comm/message.hpp"
 #include "comm/message_staging.hpp"
 #include "comm/plan_cache.hpp"
+#include "comm/policy_use.hpp"
 #include "comm/registrations.hpp"
 #include "comm/schedule_cache.hpp"
 #include "comm/staging.hpp"
@@ -107,6 +109,8 @@ class Communicator final : private control::Listener {
   [[nodiscard]] const std::string& server_of(uint32_t rank) const noexcept;
   /// How many there are.
   [[nodiscard]] uint32_t servers() const;
+  /// On each of them; 0 if they differ.
+  [[nodiscard]] uint32_t ranks_per_server() const;
 
   /// Puts the call on the stream. The caller has checked the arguments. Calls of one communicator
   /// must be ordered by the caller. A shape seen before costs no allocation, lock or string, but
@@ -136,12 +140,17 @@ class Communicator final : private control::Listener {
   /// Waits until all that is on the stream is done. Throws Error.
   void synchronize(void* stream) const;
 
-  /// Whether the calling thread's device is that of the communicator.
-  [[nodiscard]] bool on_current_device() const;
+  /// Before the end of a communicator that has made its calls: if it is the last one in this
+  /// process under a policy that WEFT_POLICY names, logs that none of its rules has had an effect.
+  void tell_idle_policy();
 
-  /// 0, 1 or 2, from now on. Not while a call is being issued.
-  void set_deterministic(uint32_t level);
-  [[nodiscard]] uint32_t deterministic() const noexcept { return deterministic_; }
+  /// 0, 1 or 2, from the next call on. Any thread.
+  void set_deterministic(uint32_t level) noexcept {
+    deterministic_.store(level, std::memory_order_relaxed);
+  }
+  [[nodiscard]] uint32_t deterministic() const noexcept {
+    return deterministic_.load(std::memory_order_relaxed);
+  }
 
   /// Until resume(), issue() throws Error (HCCL_E_SUSPENDING). What is on its way goes on.
   void suspend() noexcept { watch_->suspend(); }
@@ -164,10 +173,7 @@ class Communicator final : private control::Listener {
            (tasks_engine_ != nullptr && tasks_engine_->busy());
   }
   /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
-  [[nodiscard]] int32_t health() const noexcept {
-    const int32_t code = watch_->health();
-    return code != 0 ? code : watch_->look_at_boards();
-  }
+  [[nodiscard]] int32_t health() const noexcept;
   [[nodiscard]] LastCall last_call() const noexcept;
   /// Why a buffer of the last call did not travel in the first way of the policy's order; empty if
   /// it did.
@@ -207,6 +213,7 @@ class Communicator final : private control::Listener {
   }
   std::vector<weft_peer_view> connect(void* endpoint, bool second, weft_endpoint_info& info) const;
   void set_up(const std::vector<weft_peer_view>& views);
+  void follow_deterministic();
   [[nodiscard]] CallKey plan_key(CallKey key) const;
   exec::ExecPlan* make_plan(const CallKey& key);
   /// Whether a call is one for the tasks engine; if not though the policy asks for it, `note` says
@@ -277,12 +284,16 @@ class Communicator final : private control::Listener {
   const uint32_t rank_;
   const std::shared_ptr<const config::Policy> policy_;
   const Options options_;
+  std::shared_ptr<PolicyUse> policy_use_;  // null: nobody chose the policy
   OpenTransport transport_;
   const std::vector<OpenMemory> opened_;  // memory plugins in the order of the policy; null: heap
   const int32_t pid_;
   const bool traces_;  // tells of every call, in the trace or the log
   int32_t device_ = -1;
-  uint32_t deterministic_;
+  uint32_t hosts_ = 0;  // for the policy, found once: servers() and ranks_per_server()
+  uint32_t ranks_per_host_ = 0;
+  std::atomic<uint32_t> deterministic_;
+  uint32_t deterministic_of_plans_;  // as it was when they were made
 
   // That of the direct engine, or of the tasks engine where the transport has no direct one.
   void* endpoint_ = nullptr;

@@ -34,7 +34,7 @@ void Communicator::log_choice(const exec::ExecPlan& plan) const {
 }
 
 void Communicator::log_resources() const {
-  const uint64_t board = exec::board_layout(ranks_, options_.scratch_bytes).bytes;
+  const uint64_t board = exec::board_layout(ranks_, scratch_bytes()).bytes;
   std::string spaces;
   for (const auto& memory : memories_) spaces += fmt::format(", {}", memory->name());
   log::tell(

@@ -33,13 +33,14 @@ control::Encoder message(uint32_t kind) {
 
 std::unique_ptr<Invitations::Meeting> Invitations::arrange(const std::string& name,
                                                            const std::vector<uint32_t>& members,
-                                                           int32_t device) {
+                                                           int32_t device,
+                                                           const control::Network& network) {
   auto wish = std::make_shared<Wish>();
   wish->name = name;
   wish->members = members;
   wish->first = *std::min_element(members.begin(), members.end());
   // Not with the lock: it waits for the control thread, which may wait for the lock.
-  if (wish->first == rank_) control::open_root(&wish->root.emplace(), device);
+  if (wish->first == rank_) control::open_root(&wish->root.emplace(), device, network);
   const std::lock_guard lock(mutex_);
   if (wish->first == rank_) {
     invite(*wish);

@@ -64,10 +64,11 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
   /// `session` is that of the parent until close().
   Invitations(control::Session& session, uint32_t rank) : session_(&session), rank_(rank) {}
 
-  /// Begins. Waits for nobody. The n-th of a name and first member meets the n-th of the others.
-  /// Throws Error: HCCL_E_REMOTE (a member is gone), HCCL_E_NETWORK.
+  /// Begins; the lowest member's root is on `device` and listens as `network` says. Waits for
+  /// nobody. The n-th of a name and first member meets the n-th of the others. Throws Error:
+  /// HCCL_E_REMOTE (a member is gone), HCCL_E_NETWORK.
   std::unique_ptr<Meeting> arrange(const std::string& name, const std::vector<uint32_t>& members,
-                                   int32_t device);
+                                   int32_t device, const control::Network& network);
 
   /// A meeting needs the parent.
   [[nodiscard]] bool awaited() const;

@@ -15,8 +15,9 @@
 namespace weft::comm {
 namespace {
 
-// A call of so few bytes is done in less time than it takes to launch it.
-constexpr uint64_t kBriefBytes = 16384;
+// What a rank does of such a call before it first waits takes no longer than a worker of the stream
+// needs to come for it, some 50 us.
+constexpr uint64_t kBriefBytes = 1 << 20;
 
 /// FNV-1a, folded to the 32 bits that a signal carries.
 class Hash {
@@ -96,8 +97,11 @@ config::Choice Communicator::choose(const CallKey& key) const {
   query.ranks = ranks_;
   query.type = key.type;
   query.reduce_op = is_reduction(key.op) ? key.reduce_op : -1;
-  query.deterministic = deterministic_ != 0;
+  query.deterministic = deterministic_of_plans_ != 0;
   query.wish = options_.algo.level0(operation_name(key.op));
+  query.hosts = hosts_;
+  query.ranks_per_host = ranks_per_host_;
+  query.communicator = name();
   return policy_->choose(query);
 }
 
@@ -122,6 +126,7 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
     made->source = "single rank";
   } else {
     const config::Choice choice = choose(key);
+    if (policy_use_ != nullptr) policy_use_->note(choice);
     const plugin::Algorithm& algorithm = *choice.algorithm;
     const schedule::Shape shape{key.op, ranks_, rank_, key.root};
     made->plan = bind(schedules_.get(algorithm, shape, choice.params), geometry);
@@ -164,9 +169,11 @@ exec::Task& Communicator::next_task() {
   return task;
 }
 
-void Communicator::set_deterministic(uint32_t level) {
-  const bool changed = (level != 0) != (deterministic_ != 0);
-  deterministic_ = level;
+/// Where another level asks for other algorithms, plans are made anew.
+void Communicator::follow_deterministic() {
+  const uint32_t level = deterministic();
+  const bool changed = (level != 0) != (deterministic_of_plans_ != 0);
+  deterministic_of_plans_ = level;
   if (!changed) return;
   plans_.forget(executor_->done());
   last_ = {};  // its texts are those of a plan
@@ -302,6 +309,7 @@ void Communicator::submit(exec::Task& task, void* stream) {
 
 void Communicator::issue(const Call& call, void* stream) {
   check_health();
+  if (deterministic() != deterministic_of_plans_) follow_deterministic();
   const CallKey wanted = plan_key(call.key);
   exec::ExecPlan* plan = plans_.find(wanted);
   if (plan == nullptr) plan = make_plan(wanted);

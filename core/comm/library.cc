@@ -4,25 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <sstream>
 
 #include "base/error.hpp"
 
 namespace weft::comm {
-namespace {
-
-std::vector<std::string> plugin_path_variable() {
-  std::vector<std::string> paths;
-  const char* value = std::getenv("WEFT_PLUGIN_PATH");
-  std::istringstream list(value == nullptr ? "" : value);
-  for (std::string path; std::getline(list, path, ':');) {
-    if (!path.empty()) paths.push_back(path);
-  }
-  return paths;
-}
-
-}  // namespace
 
 Library& Library::instance() {
   // Leaked on purpose: streams may still run tasks while the process exits.
@@ -36,23 +21,19 @@ std::shared_ptr<const config::Policy> Library::load_policy() {
   registry_.load(plugin::default_folder());
   auto policy =
       std::make_shared<config::Policy>(config::Policy::load(config::Policy::default_file()));
-  for (const std::string& path : plugin_path_variable()) registry_.load(path);
+  for (const auto& path : plugin::path_variable()) registry_.load(path);
   for (const auto& path : policy->settings().plugin_paths) registry_.load(path);
   policy->resolve(registry_);
-  check_engine(*policy);
+  policy->check_engine(registry_);  // a missing transport is the business of transport()
   return policy;
 }
 
-/// With the lock held. A transport that is missing is the business of transport().
-void Library::check_engine(const config::Policy& policy) const {
-  const config::Settings& settings = policy.settings();
-  const plugin::Transport* found = registry_.find_transport(settings.transport);
-  const uint32_t wanted = settings.engine == "tasks" ? WEFT_ENGINE_TASKS : WEFT_ENGINE_DIRECT;
-  if (found == nullptr || (found->table.engines & wanted) != 0) return;
-  throw Error(
-      HCCL_E_NOT_SUPPORT,
-      fmt::format("{}: transport '{}' has no engine \"{}\"; change \"engine\" in [transport]",
-                  policy.name(), settings.transport, settings.engine));
+std::shared_ptr<PolicyUse> Library::use_of(const config::Policy& policy) {
+  if (!config::Policy::is_given()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<PolicyUse>& use = uses_[policy.name() + ' ' + policy.digest()];
+  if (use == nullptr) use = std::make_shared<PolicyUse>();
+  return use;
 }
 
 OpenTransport Library::transport(const std::string& name) {

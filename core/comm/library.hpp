@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "comm/memory_group.hpp"
+#include "comm/policy_use.hpp"
 #include "comm/proofs.hpp"
 #include "config/policy.hpp"
 #include "plugin/registry.hpp"
@@ -29,6 +31,9 @@ class Library {
 
   /// Reads the policy file and loads the plugins it needs; ties its rules to them. Throws Error.
   [[nodiscard]] std::shared_ptr<const config::Policy> load_policy();
+
+  /// Of all communicators of this process under this policy; null if it is the default one.
+  [[nodiscard]] std::shared_ptr<PolicyUse> use_of(const config::Policy& policy);
 
   /// The transport of this name, opened once. Throws Error.
   [[nodiscard]] OpenTransport transport(const std::string& name);
@@ -59,11 +64,11 @@ class Library {
   };
 
   OpenMemory open_memory(const plugin::Memory& memory);
-  void check_engine(const config::Policy& policy) const;
 
   std::mutex mutex_;
   plugin::Registry registry_;
   std::vector<Opened> opened_;
+  std::map<std::string, std::shared_ptr<PolicyUse>> uses_;  // by file and digest
   std::vector<OpenMemory> memories_;
   Proofs proofs_;
 };

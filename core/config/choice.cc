@@ -15,7 +15,7 @@ Choice choose_by_rules(const Offer& offer, const Query& query) {
     const std::string source = offer.policy + ':' + std::to_string(rule.place.line);
     const std::string reason =
         rule.algorithm == nullptr ? "is not resolved" : why_not(*rule.algorithm, query);
-    if (reason.empty()) return {rule.algorithm, rule.values, source};
+    if (reason.empty()) return {rule.algorithm, rule.values, source, &rule};
     reasons.append("; ").append(source).append(": ").append(rule.use).append(" ").append(reason);
   }
   throw Error(HCCL_E_NOT_SUPPORT, "no rule of the policy " + offer.policy + " can serve " +
@@ -36,13 +36,13 @@ Choice choose(const Offer& offer, const Query& query) {
   const std::string wish = std::string(query.wish.from) + " level0:" + std::string(query.wish.name);
   for (const Rule& rule : offer.rules) {
     if (!matches(rule, query) || !answers(rule.algorithm, query)) continue;
-    if (why_not(*rule.algorithm, query).empty()) return {rule.algorithm, rule.values, wish};
+    if (why_not(*rule.algorithm, query).empty()) return {rule.algorithm, rule.values, wish, &rule};
   }
   std::string obstacle;
   for (const plugin::Algorithm* each : offer.wishable) {
     if (!answers(each, query)) continue;
     const std::string reason = why_not(*each, query);
-    if (reason.empty()) return {each, default_values(*each), wish};
+    if (reason.empty()) return {each, default_values(*each), wish, nullptr};
     if (obstacle.empty()) obstacle = each->name + ' ' + reason;
   }
   if (obstacle.empty()) {

@@ -20,14 +20,14 @@ struct Environment {
   std::optional<std::chrono::milliseconds> exec_timeout;     // HCCL_EXEC_TIMEOUT; 0 = no limit
   std::optional<uint32_t> buffer_mb;                         // HCCL_BUFFSIZE
   std::optional<uint32_t> deterministic;                     // HCCL_DETERMINISTIC: 0, 1, 2
-  std::optional<uint16_t> base_port;                         // HCCL_IF_BASE_PORT
   HcclAlgo algo;                                             // HCCL_ALGO
-  control::Network network;   // HCCL_IF_IP, HCCL_SOCKET_*, ports, white list, fault detection
-  bool entry_log = false;     // HCCL_ENTRY_LOG_ENABLE
-  bool diagnose = false;      // HCCL_DIAGNOSE_ENABLE
-  DebugLogs debug;            // HCCL_DEBUG_CONFIG
-  Diagnostics diagnostics;    // HCCL_DFS_CONFIG
-  bool check_memory = false;  // WEFT_CHECK=memory
+  control::Network network;    // HCCL_IF_IP, HCCL_SOCKET_*, ports, white list, fault detection
+  bool entry_log = false;      // HCCL_ENTRY_LOG_ENABLE
+  bool diagnose = false;       // HCCL_DIAGNOSE_ENABLE
+  DebugLogs debug;             // HCCL_DEBUG_CONFIG
+  Diagnostics diagnostics;     // HCCL_DFS_CONFIG
+  bool retries_links = false;  // level 2 of HCCL_OP_RETRY_ENABLE
+  bool check_memory = false;   // WEFT_CHECK=memory
 
   // Of variables that are checked together.
   std::optional<bool> intra_pcie;  // HCCL_INTRA_PCIE_ENABLE

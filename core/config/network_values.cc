@@ -81,6 +81,7 @@ control::WhiteList read_white_list(std::string_view file, std::vector<std::strin
   control::WhiteList list{true, std::string(file), {}};
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
+    if (error) throw BadValue(fmt::format("it cannot be read: {}", error.message()));
     warnings.push_back(fmt::format(
         "HCCL_WHITELIST_FILE={}: there is no such file; the white list is empty", file));
     return list;

@@ -1,44 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // The TOML form of the policy. The only file that knows toml++.
-#include "config/policy.hpp"
 
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <set>
 #include <span>
 #include <sstream>
 #include <utility>
 
-#include "base/install.hpp"
 #include "base/names.hpp"
 #include "base/op_names.hpp"
-#include "config/choice.hpp"
 #include "config/complain.hpp"
 #include "config/policy_file.hpp"
+#include "config/policy_impl.hpp"
 #include "config/rules.hpp"
 #include "config/units.hpp"
-#include "plugin/registry.hpp"
 
 namespace weft::config {
 
 namespace {
-
-struct Contents {
-  Settings settings;
-  std::vector<Place> memory_places;  // of the names in settings.memory_order
-  std::vector<Rule> rules;
-};
 
 using Word = std::string_view;
 
 constexpr std::array<Word, 6> kTopKeys = {"schema",    "rule",   "plugins",
                                           "transport", "memory", "control"};
 constexpr std::array<Word, 4> kRuleKeys = {"op", "when", "use", "params"};
-constexpr std::array<Word, 5> kWhenKeys = {"bytes", "ranks", "type", "reduce", "deterministic"};
+constexpr std::array<Word, 8> kWhenKeys = {"bytes", "ranks",  "hosts",         "ranks_per_host",
+                                           "type",  "reduce", "deterministic", "communicator"};
 constexpr std::array<Word, 2> kPluginKeys = {"path", "require_check"};
 constexpr std::array<Word, 2> kTransportKeys = {"use", "engine"};
 constexpr std::array<Word, 1> kMemoryKeys = {"order"};
@@ -62,20 +51,6 @@ std::string kind_of(const toml::node& node) {
 
 bool is_name(Word text) {
   return !text.empty() && text.find_first_not_of(kNameLetters) == Word::npos;
-}
-
-std::vector<Word> type_names() {
-  std::vector<Word> names;
-  for (int type = 0; type <= HCCL_DATA_TYPE_FP8E8M0; ++type) {
-    if (type_size(type) != 0) names.push_back(type_name(type));
-  }
-  return names;
-}
-
-std::vector<Word> reduce_names() {
-  std::vector<Word> names;
-  for (int op = HCCL_REDUCE_SUM; op <= HCCL_REDUCE_MIN; ++op) names.push_back(op_name(op));
-  return names;
 }
 
 // Reads the nodes of one file; every error carries its place.
@@ -115,7 +90,7 @@ class Reader {
   uint32_t read_op(const toml::table& rule) const;
   void read_use(const toml::table& rule, Rule& out) const;
   void read_when(const toml::node& node, Rule& rule) const;
-  void check_meaning(const toml::key& key, uint32_t op) const;
+  std::vector<std::string> read_names(const toml::node& node) const;
   uint32_t read_types(const toml::node& node, uint32_t op) const;
   void read_params(const toml::node& node, Rule& rule) const;
 
@@ -281,18 +256,24 @@ void Reader::read_use(const toml::table& rule, Rule& out) const {
   }
 }
 
-// A condition on something that the operation does not have would never or always hold.
-void Reader::check_meaning(const toml::key& key, uint32_t op) const {
-  const bool about_reduction = key.str() == "reduce" || key.str() == "deterministic";
-  const bool about_data = key.str() == "bytes" || key.str() == "type";
-  if ((about_reduction && !is_reduction(op)) || (about_data && op == WEFT_OP_BARRIER)) {
-    fail(key.source(),
-         in_quotes(key.str()) + " means nothing for " + std::string(operation_name(op)));
+// A name or a list of names.
+std::vector<std::string> Reader::read_names(const toml::node& node) const {
+  std::vector<std::string> names;
+  const auto add = [&](const toml::node& each) {
+    if (!each.is_string()) wrong_kind(each, "communicator", "a name or a list of names");
+    names.push_back(parsed(each, "communicator", text(each, "communicator"), parse_communicator));
+    if (std::find(names.begin(), names.end() - 1, names.back()) != names.end() - 1) {
+      fail(each.source(), in_quotes(names.back()) + " is there twice");
+    }
+  };
+  const toml::array* list = node.as_array();
+  if (list == nullptr) {
+    add(node);
+    return names;
   }
-  if (key.str() == "bytes" && op == WEFT_OP_ALL_TO_ALL_V) {
-    fail(key.source(),
-         "\"bytes\" cannot choose for all_to_all_v: no two ranks need to have the same");
-  }
+  if (list->empty()) fail(node.source(), "\"communicator\" is an empty list: leave it out");
+  for (const toml::node& each : *list) add(each);
+  return names;
 }
 
 uint32_t Reader::read_types(const toml::node& node, uint32_t op) const {
@@ -307,17 +288,28 @@ uint32_t Reader::read_types(const toml::node& node, uint32_t op) const {
 }
 
 void Reader::read_when(const toml::node& node, Rule& rule) const {
-  const toml::table& when = table(node, "when", kWhenKeys);
-  for (const auto& [key, condition] : when) {
-    check_meaning(key, rule.op);
+  // A key that is known, but of no use, has a reason of its own.
+  if (const toml::table* all = node.as_table()) {
+    for (const auto& [key, condition] : *all) {
+      const std::string why = why_meaningless(key.str(), rule.op);
+      if (!why.empty()) fail(key.source(), why);
+    }
+  }
+  for (const auto& [key, condition] : table(node, "when", kWhenKeys)) {
     if (key.str() == "bytes") {
       rule.bytes = range(condition, "bytes", parse_bytes);
     } else if (key.str() == "ranks") {
       rule.ranks = range(condition, "ranks", parse_ranks);
+    } else if (key.str() == "hosts") {
+      rule.hosts = range(condition, "hosts", parse_hosts);
+    } else if (key.str() == "ranks_per_host") {
+      rule.ranks_per_host = range(condition, "ranks_per_host", parse_hosts);
+    } else if (key.str() == "communicator") {
+      rule.communicators = read_names(condition);
     } else if (key.str() == "type") {
       rule.types = read_types(condition, rule.op);
     } else if (key.str() == "reduce") {
-      rule.reduce_ops = bits(condition, "reduce", parse_reduce_op, reduce_names());
+      rule.reduce_ops = bits(condition, "reduce", parse_reduce_op, op_names());
     } else {
       const toml::value<bool>* asked = condition.as_boolean();
       if (asked == nullptr) wrong_kind(condition, "deterministic", "true or false");
@@ -359,6 +351,14 @@ Contents Reader::read(const toml::table& root) const {
   if (const toml::node* node = root.get("transport")) read_transport(*node, policy.settings);
   if (const toml::node* node = root.get("memory")) read_memory(*node, policy);
   if (const toml::node* node = root.get("control")) read_control(*node, policy.settings);
+  for (const auto& [section, node] : root) {
+    const std::string name(section.str());
+    policy.places[name] = place_of(section.source());
+    if (!node.is_table()) continue;
+    for (const auto& [key, value] : *node.as_table()) {
+      policy.places[name + '.' + std::string(key.str())] = place_of(key.source());
+    }
+  }
   if (const toml::node* node = root.get("rule")) {
     const toml::array* list = node->as_array();
     if (list == nullptr) fail(node->source(), "a rule begins with [[rule]], in double brackets");
@@ -368,27 +368,7 @@ Contents Reader::read(const toml::table& root) const {
   return policy;
 }
 
-// FNV-1a: tells files apart that differ by mistake, which is all it is for.
-std::string hash(Word text) {
-  uint64_t state = 0xcbf29ce484222325ULL;
-  for (const char letter : text) {
-    state = (state ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  }
-  std::array<char, 17> hex{};
-  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(state));
-  return hex.data();
-}
-
 }  // namespace
-
-struct Policy::Impl {
-  std::string name;
-  std::string digest;
-  Contents contents;
-  uint32_t ops_by_bytes = 0;  // bit by operation: some rule of it looks at bytes
-  // Those that answer to a name of HCCL_ALGO, by full name. Set by resolve.
-  std::vector<const plugin::Algorithm*> wishable;
-};
 
 Policy Policy::load(const std::filesystem::path& file) {
   return parse(read_policy_file(file), file.string());
@@ -413,85 +393,8 @@ Policy Policy::parse(std::string_view text, const std::string& name) {
   for (const std::string& each : settings.memory_order.value_or(std::vector<std::string>())) {
     text_of_all += ' ' + each;
   }
-  impl->digest = hash(text_of_all);
+  impl->digest = digest_of(text_of_all);
   return Policy(std::move(impl));
-}
-
-std::filesystem::path Policy::default_file() {
-  const char* chosen = std::getenv("WEFT_POLICY");
-  if (chosen != nullptr && *chosen != '\0') return chosen;
-  return install_prefix() / "etc" / "weft" / "policy.toml";
-}
-
-Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Policy::Policy(Policy&&) noexcept = default;
-Policy& Policy::operator=(Policy&&) noexcept = default;
-Policy::~Policy() = default;
-
-const Settings& Policy::settings() const { return impl_->contents.settings; }
-const std::string& Policy::name() const { return impl_->name; }
-const std::string& Policy::digest() const { return impl_->digest; }
-
-std::vector<std::string> Policy::plugins() const { return plugins({}); }
-
-std::vector<std::string> Policy::plugins(const HcclAlgo& wishes) const {
-  std::set<std::string> names = {impl_->contents.settings.transport};
-  const auto add = [&](const std::string& algorithm) {
-    names.insert(algorithm.substr(0, algorithm.find('.')));
-  };
-  for (const Rule& rule : impl_->contents.rules) add(rule.use);
-  for (const plugin::Algorithm* each : impl_->wishable) {
-    const Wish wish = wishes.level0(operation_name(each->table.op));
-    if (each->table.hccl_algo == wish.name) add(each->name);
-  }
-  return {names.begin(), names.end()};
-}
-
-bool Policy::answers_to(std::string_view hccl_algo) const {
-  return std::any_of(
-      impl_->wishable.begin(), impl_->wishable.end(),
-      [&](const plugin::Algorithm* each) { return each->table.hccl_algo == hccl_algo; });
-}
-
-namespace {
-
-/// HCCL_E_NOT_FOUND for the first name that is no loaded memory plugin.
-void check_memory_order(const Contents& contents, const plugin::Registry& registry,
-                        const std::string& file) {
-  const auto& order = contents.settings.memory_order;
-  for (size_t i = 0; order && i < order->size(); ++i) {
-    const std::string& wanted = (*order)[i];
-    if (wanted == kHeap || registry.find_memory(wanted) != nullptr) continue;
-    std::vector<Word> known = {kHeap};
-    for (const plugin::Memory& each : registry.memories()) known.push_back(each.name);
-    complain(file, contents.memory_places[i],
-             "no memory plugin " + in_quotes(wanted) + suggestion(wanted, known), HCCL_E_NOT_FOUND);
-  }
-}
-
-}  // namespace
-
-void Policy::resolve(const plugin::Registry& registry) {
-  check_memory_order(impl_->contents, registry, impl_->name);
-  for (Rule& rule : impl_->contents.rules) config::resolve(rule, registry, impl_->name);
-  impl_->wishable.clear();
-  for (const plugin::Algorithm& each : registry.algorithms()) {
-    if (each.table.hccl_algo != nullptr) impl_->wishable.push_back(&each);
-  }
-  std::sort(impl_->wishable.begin(), impl_->wishable.end(),
-            [](const auto* a, const auto* b) { return a->name < b->name; });
-}
-
-bool Policy::looks_at_bytes(uint32_t op) const noexcept {
-  return (impl_->ops_by_bytes >> op & 1) != 0;
-}
-
-std::vector<Candidate> Policy::candidates(uint32_t ranks, const HcclAlgo& wishes) const {
-  return config::candidates({impl_->name, impl_->contents.rules, impl_->wishable}, ranks, wishes);
-}
-
-Choice Policy::choose(const Query& query) const {
-  return config::choose({impl_->name, impl_->contents.rules, impl_->wishable}, query);
 }
 
 }  // namespace weft::config

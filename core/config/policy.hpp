@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/complain.hpp"
 #include "config/hccl_algo.hpp"
 
 namespace weft::plugin {
@@ -32,7 +34,13 @@ struct Query {
   bool deterministic =
       false;       // only algorithms that declare WEFT_ALGORITHM_RANK_ORDER may serve a reduction
   Wish wish = {};  // of HCCL_ALGO or hcclAlgo, for this operation
+  // Of the communicator. Servers of its rank table, or hosts where it has none.
+  uint32_t hosts = 1;
+  uint32_t ranks_per_host = 0;         // the same on all hosts; 0: they differ
+  std::string_view communicator = {};  // its name
 };
+
+struct Rule;
 
 struct Choice {
   const plugin::Algorithm* algorithm = nullptr;
@@ -40,6 +48,7 @@ struct Choice {
   // "/etc/weft/policy.toml:12", or "HCCL_ALGO level0:ring" for a wish. One that cannot be fulfilled
   // stands behind the rule, with the reason.
   std::string source;
+  const Rule* rule = nullptr;  // null: no rule names it. Of the policy, as long as that lives
 };
 
 /// An algorithm that some call of a communicator may get.
@@ -76,6 +85,8 @@ class Policy {
   [[nodiscard]] static Policy parse(std::string_view text, const std::string& name);
   /// WEFT_POLICY if set, else etc/weft/policy.toml of this installation.
   [[nodiscard]] static std::filesystem::path default_file();
+  /// WEFT_POLICY is set.
+  [[nodiscard]] static bool is_given();
 
   Policy(Policy&&) noexcept;
   Policy& operator=(Policy&&) noexcept;
@@ -83,6 +94,9 @@ class Policy {
 
   [[nodiscard]] const Settings& settings() const;
   [[nodiscard]] const std::string& name() const;
+  [[nodiscard]] std::span<const Rule> rules() const;
+  /// Where a setting is written ("transport.engine"); none where the file leaves it out.
+  [[nodiscard]] std::optional<Place> written_at(std::string_view setting) const;
   /// Hash of the meaning of the file (not of comments, white space or the path): equal digests,
   /// equal choices.
   [[nodiscard]] const std::string& digest() const;
@@ -101,6 +115,9 @@ class Policy {
   /// of range. HCCL_E_NOT_FOUND, with its place, for a name in [memory] order that is no loaded
   /// memory plugin.
   void resolve(const plugin::Registry& registry);
+
+  /// Throws Error (HCCL_E_NOT_SUPPORT) if the transport is loaded and does not have the engine.
+  void check_engine(const plugin::Registry& registry) const;
 
   /// All that calls of so many ranks may get by the rules and the wishes. After resolve.
   [[nodiscard]] std::vector<Candidate> candidates(uint32_t ranks, const HcclAlgo& wishes) const;

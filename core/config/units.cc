@@ -100,6 +100,24 @@ Range parse_ranks(std::string_view text) {
   return cut;
 }
 
+Range parse_hosts(std::string_view text) {
+  const Range range = parse_range(text, {});
+  const Range cut = {std::max(range.first, kAnyHosts.first), std::min(range.last, kAnyHosts.last)};
+  if (cut.first <= cut.last) return cut;
+  throw BadValue(in_quotes(text) + " matches no number: they are 1 to " +
+                 std::to_string(kAnyHosts.last));
+}
+
+std::string parse_communicator(std::string_view text) {
+  constexpr std::size_t kLongest = 127;
+  if (text.empty()) throw BadValue("a name has at least one character");
+  if (text.size() > kLongest) throw BadValue(in_quotes(text) + " is longer than any name");
+  if (text.find('*') < text.size() - 1) {
+    throw BadValue(in_quotes(text) + ": a * stands for the rest of a name, so it comes last");
+  }
+  return std::string(text);
+}
+
 std::chrono::milliseconds parse_duration(std::string_view text) {
   const uint64_t value = parse_number(text, kTimeUnits, true);
   if (value == 0) throw BadValue(in_quotes(text) + " is no time at all: write more than 0");
@@ -107,6 +125,38 @@ std::chrono::milliseconds parse_duration(std::string_view text) {
   constexpr uint64_t kMost = 1000ULL * std::numeric_limits<int32_t>::max();
   if (value > kMost) throw BadValue(in_quotes(text) + " is too large");
   return std::chrono::milliseconds(static_cast<int64_t>(value));
+}
+
+std::string text_of_bytes(uint64_t bytes) {
+  for (auto unit = kByteUnits.rbegin(); unit->factor > 1; ++unit) {
+    if (bytes == 0 || bytes % unit->factor != 0) continue;
+    return std::to_string(bytes / unit->factor) + std::string(unit->name);
+  }
+  return std::to_string(bytes);
+}
+
+namespace {
+
+template <class Text>
+std::string range_text(const Range& range, const Range& most, Text text) {
+  if (range.first == range.last) return text(range.first);
+  return (range.first == most.first ? "" : text(range.first)) + ".." +
+         (range.last == most.last ? "" : text(range.last));
+}
+
+}  // namespace
+
+std::string text_of(const Range& range, const Range& most) {
+  return range_text(range, most, [](uint64_t number) { return std::to_string(number); });
+}
+
+std::string text_of_bytes(const Range& range) {
+  return range_text(range, Range{}, [](uint64_t number) { return text_of_bytes(number); });
+}
+
+std::string text_of(std::chrono::milliseconds time) {
+  return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + "s"
+                                  : std::to_string(time.count()) + "ms";
 }
 
 }  // namespace weft::config

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace weft::config {
@@ -33,12 +34,27 @@ struct Range {
 /// The numbers of ranks that a call can have here: a single rank needs no algorithm.
 inline constexpr Range kAnyRanks = {2, std::numeric_limits<uint32_t>::max()};
 
+/// The numbers of hosts, and of ranks on each of them: 0 stands for hosts that have different ones.
+inline constexpr Range kAnyHosts = {1, std::numeric_limits<uint32_t>::max()};
+inline constexpr Range kAnyPerHost = {0, std::numeric_limits<uint32_t>::max()};
+
 /// "a..b" (both ends inside), "a..", "..b" or "a" (exactly a). A number of bytes may have a unit:
 /// B, KiB, MiB, GiB or TiB. All throw BadValue.
 [[nodiscard]] Range parse_bytes(std::string_view text);
 /// The same without units, cut to kAnyRanks.
 [[nodiscard]] Range parse_ranks(std::string_view text);
+/// The same, 1 or more: of hosts, and of ranks on each.
+[[nodiscard]] Range parse_hosts(std::string_view text);
+/// The name of a communicator, or the beginning of names with a * behind it.
+[[nodiscard]] std::string parse_communicator(std::string_view text);
 /// A whole number with a unit: ms, s or min. More than 0.
 [[nodiscard]] std::chrono::milliseconds parse_duration(std::string_view text);
+
+/// As a policy writes them: "4KiB", "1000"; "..512", "4KiB..", "8"; "120s", "250ms".
+[[nodiscard]] std::string text_of_bytes(uint64_t bytes);
+/// `most` is the range that needs no condition: an end that is its end is left out.
+[[nodiscard]] std::string text_of(const Range& range, const Range& most);
+[[nodiscard]] std::string text_of_bytes(const Range& range);
+[[nodiscard]] std::string text_of(std::chrono::milliseconds time);
 
 }  // namespace weft::config

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <iterator>
@@ -117,12 +116,13 @@ void check_length(std::string_view text, size_t most) {
 
 void check_ratio(std::string_view text) {
   const size_t dot = text.find('.');
-  const bool digits = only_digits(text.substr(0, dot)) &&
-                      (dot == std::string_view::npos || only_digits(text.substr(dot + 1)));
-  if (!digits) throw BadValue("it is no decimal number");
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  if (value > 1) throw BadValue("it is out of range");
+  const std::string_view whole = text.substr(0, dot);
+  const std::string_view decimals = dot == std::string_view::npos ? "0" : text.substr(dot + 1);
+  if (!only_digits(whole) || !only_digits(decimals)) throw BadValue("it is no decimal number");
+  // By the digits: there may be more of them than a number has room for.
+  const std::string_view value = whole.substr(std::min(whole.find_first_not_of('0'), whole.size()));
+  const bool no_decimals = decimals.find_first_not_of('0') == std::string_view::npos;
+  if (!value.empty() && (value != "1" || !no_decimals)) throw BadValue("it is out of range");
 }
 
 std::vector<std::string_view> comma_list(std::string_view text) {
@@ -209,15 +209,17 @@ Diagnostics parse_diagnostics(std::string_view text, std::vector<std::string>& w
   return made;
 }
 
-void check_retry_levels(std::string_view text) {
+RetryLevels parse_retry_levels(std::string_view text) {
   constexpr std::array<std::string_view, 3> kLevels = {"L0", "L1", "L2"};
+  RetryLevels levels{};
   uint32_t seen = 0;
   const std::string all = without_spaces(text);
   for (const std::string_view item : comma_list(all)) {
     const KeyValue pair = split_pair(item);
-    known_key(pair.key, kLevels, seen);
-    (void)number_of_key(pair, 0, 1);
+    const size_t level = known_key(pair.key, kLevels, seen);
+    levels[level] = number_of_key(pair, 0, 1) == 1;
   }
+  return levels;
 }
 
 void check_retry_params(std::string_view text) {

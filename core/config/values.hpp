@@ -3,6 +3,7 @@
 // name of the variable and what is allowed are the caller's to add.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -59,8 +60,9 @@ struct Diagnostics {
 [[nodiscard]] Diagnostics parse_diagnostics(std::string_view text,
                                             std::vector<std::string>& warnings);
 
-/// HCCL_OP_RETRY_ENABLE: "L1:0,L2:1".
-void check_retry_levels(std::string_view text);
+/// HCCL_OP_RETRY_ENABLE, "L1:0,L2:1": whether the levels 0, 1 and 2 are on.
+using RetryLevels = std::array<bool, 3>;
+[[nodiscard]] RetryLevels parse_retry_levels(std::string_view text);
 /// HCCL_OP_RETRY_PARAMS: "MaxCnt:1,HoldTime:5000,IntervalTime:1000".
 void check_retry_params(std::string_view text);
 /// HCCL_RDMA_TC.

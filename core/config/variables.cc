@@ -28,8 +28,7 @@ void read_base_port(Text text, Environment& into) {
   constexpr uint64_t kHostPorts = 32;
   const uint64_t first = whole_number(text, 1024, 65520);
   const uint64_t last = std::min<uint64_t>(first + kHostPorts - 1, 65535);
-  into.base_port = static_cast<uint16_t>(first);
-  into.network.ports = {{*into.base_port, static_cast<uint16_t>(last)}};
+  into.network.ports = {{static_cast<uint16_t>(first), static_cast<uint16_t>(last)}};
   into.network.ports_source = "HCCL_IF_BASE_PORT";
 }
 
@@ -266,8 +265,11 @@ constexpr Variable kVariables[] = {
     {.name = "HCCL_OP_RETRY_ENABLE",
      .values = "a list like L1:0,L2:1 of the levels L0, L1, L2, each once, with 0 or 1",
      .fallback = "L0:0,L1:0,L2:0",
-     .meaning = "retries of operators over links of devices",
-     .read = [](Text text, Environment&) { check_retry_levels(text); }},
+     .meaning = "retries of operators over links of devices, which a host has none of; with L2:1 "
+                "HcclCommWorkingDevNicSet is refused before the first operator",
+     .effect = kActs,
+     .read = [](Text text,
+                Environment& into) { into.retries_links = parse_retry_levels(text)[2]; }},
     {.name = "HCCL_OP_RETRY_PARAMS",
      .values = "a list like MaxCnt:1,HoldTime:5000,IntervalTime:1000: 1 to 10, and 0 to 60000 ms",
      .fallback = "MaxCnt:1,HoldTime:5000,IntervalTime:1000",

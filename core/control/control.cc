@@ -94,6 +94,13 @@ void abandon_root(const HcclRootInfo& info, std::uint32_t ranks, HcclResult code
   });
 }
 
+void close_root(const HcclRootInfo& info) {
+  Loop::instance().post([token = read_root_info(info).token] {
+    RootServer* server = RootServer::find(token);
+    if (server != nullptr) server->shut();
+  });
+}
+
 void write_known_root(const KnownRoot& root, HcclRootInfo* info) {
   const Endpoint endpoint = parse_endpoint(root.ip, root.port, "the place of rank 0");
   if (is_unspecified(endpoint) || root.port == 0)
@@ -132,8 +139,9 @@ void serve_known_root(const HcclRootInfo& info, std::chrono::milliseconds timeou
     if (!telling && now >= began + kPortPatience)
       throw Error(HCCL_E_NETWORK,
                   "cannot listen for ranks at " + show(endpoint) +
-                      ": the port is in use; give rank 0 another host_port in the rank table, or "
-                      "all ranks another HCCL_IF_BASE_PORT");
+                      ": the port is in use; give rank 0 another port in the rank table "
+                      "(host_port, port or listen_port), or, where it has none, all ranks "
+                      "another HCCL_HOST_SOCKET_PORT_RANGE or HCCL_IF_BASE_PORT");
     std::this_thread::sleep_for(kPause);
   }
 }

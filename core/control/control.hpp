@@ -81,6 +81,10 @@ void open_root(HcclRootInfo* info, std::int32_t device, const Network& network =
 void abandon_root(const HcclRootInfo& info, std::uint32_t ranks, HcclResult code,
                   const std::string& text);
 
+/// Nobody will come to a root info of this process any more: what is left of its roll call goes at
+/// once. Without effect once all ranks have joined. Does not wait; from any thread.
+void close_root(const HcclRootInfo& info);
+
 /// A meeting point that all ranks know beforehand, because a rank table says it.
 struct KnownRoot {
   std::string ip;  // of rank 0

@@ -59,18 +59,24 @@ std::string show_ports(const std::vector<Ports>& ports) {
 }
 
 Socket listen_in(const Network& wanted, Endpoint& endpoint) {
+  std::uint32_t taken = 0;
+  std::uint32_t denied = 0;
   for (const Ports& range : wanted.ports) {
     for (std::uint32_t port = range.first; port <= range.last; ++port) {
       set_port(endpoint, static_cast<std::uint16_t>(port));
       Socket socket = try_listen(endpoint, wanted.detection);
       if (socket) return socket;
-      if (errno != EADDRINUSE && errno != EACCES) refuse_to_listen(endpoint, errno);
+      if (errno != EADDRINUSE && errno != EACCES) refuse_to_listen(endpoint, errno, kOwnAddress);
+      ++(errno == EACCES ? denied : taken);
     }
   }
-  throw Error(HCCL_E_UNAVAIL, wanted.ports_source + "=" + show_ports(wanted.ports) +
-                                  ": none of these ports of " + endpoint.ip +
-                                  " is free for a root to wait for its ranks; give more ports, "
-                                  "wait for the end of other jobs, or unset it");
+  throw Error(
+      HCCL_E_UNAVAIL,
+      wanted.ports_source + "=" + show_ports(wanted.ports) + ": none of these ports of " +
+          endpoint.ip + " is free for a root to wait for its ranks" +
+          (denied == 0 ? "" : "; " + std::to_string(denied) + " of them this process may not use") +
+          (taken == 0 ? "; give ports from 1024 on, or unset it"
+                      : "; give more ports, wait for the end of other jobs, or unset it"));
 }
 
 }  // namespace
@@ -128,6 +134,15 @@ void check_white_list(const WhiteList& list) {
                 "HCCL_WHITELIST_FILE names" +
                     (list.source.empty() ? "" : ", " + list.source) +
                     ", or unset HCCL_WHITELIST_DISABLE");
+}
+
+std::uint16_t port_at(std::span<const Ports> ranges, std::uint32_t index) {
+  const auto size = [](const Ports& range) { return range.last - range.first + 1U; };
+  std::uint32_t count = 0;
+  for (const Ports& range : ranges) count += size(range);
+  index %= count;
+  for (; index >= size(ranges.front()); ranges = ranges.subspan(1)) index -= size(ranges.front());
+  return static_cast<std::uint16_t>(ranges.front().first + index);
 }
 
 Socket listen_as(const Network& wanted, Endpoint& endpoint) {

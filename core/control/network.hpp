@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,13 +62,16 @@ std::vector<HostAddress> host_addresses();
 /// then by name. Throws Error: HCCL_E_NOT_FOUND (the interfaces or the family match nothing).
 std::string choose_address(const std::vector<HostAddress>& all, const Network& wanted);
 
+/// One of the ports, counted in their order: `index` modulo their number, which is not 0.
+std::uint16_t port_at(std::span<const Ports> ranges, std::uint32_t index);
+
 /// Throws Error HCCL_E_PARA if it would let in nobody.
 void check_white_list(const WhiteList& list);
 
 /// Listens as `wanted` says and sets `endpoint`. Ports are tried in their order, also when another
 /// process takes one at the same moment. Throws Error: HCCL_E_PARA (the address cannot be used, the
 /// white list would let in nobody), HCCL_E_NOT_FOUND (no such address), HCCL_E_UNAVAIL (all ports
-/// are taken), HCCL_E_NETWORK (cannot listen there), HCCL_E_SYSCALL.
+/// are taken or forbidden), HCCL_E_NETWORK (cannot listen there), HCCL_E_SYSCALL.
 Socket listen_as(const Network& wanted, Endpoint& endpoint);
 
 }  // namespace weft::control

@@ -61,7 +61,7 @@ RootServer::RootServer(Socket listener, const Token& token, Rules rules)
       HCCL_E_PARA, "process " + std::to_string(::getpid()) +
                        " listens there for the ranks of another rank table; give all ranks of a "
                        "job the same table, and two jobs on one host different places of rank 0 "
-                       "(host_port)"}));
+                       "(host_port, port or listen_port)"}));
 }
 
 void RootServer::take(std::uint32_t rank, const Frame& frame) {
@@ -76,6 +76,10 @@ void RootServer::abandon(std::uint32_t ranks, Failure why) {
   if (phase_ != Phase::kJoining) return;
   expected_ = std::max(expected_, ranks);
   fail(std::move(why));
+}
+
+void RootServer::shut() {
+  if (phase_ != Phase::kRunning) close();
 }
 
 void RootServer::welcome_guest(std::shared_ptr<Link> link) {

@@ -50,6 +50,8 @@ class RootServer final : public std::enable_shared_from_this<RootServer>, privat
   void leave(std::uint32_t rank);
   /// Not all of so many ranks will come. Without effect if they have.
   void abandon(std::uint32_t ranks, Failure why);
+  /// Nobody will come any more. Without effect if all have.
+  void shut();
 
  private:
   enum class Phase { kJoining, kRunning, kFailed };

@@ -56,8 +56,8 @@ void set_option(int fd, int level, int name, int value) noexcept {
   (void)::setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// Small frames leave at once; a host that went away is noticed after half of the time of detection,
-// or after all of it while something is on its way there.
+// Small frames leave at once. A host that went away is noticed after the time of detection, if
+// something is on its way there, and up to a tenth of it later if only the heartbeat is.
 void tune(int fd, const FaultDetection& detection) noexcept {
   constexpr int kMostSeconds = 7200;
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -69,7 +69,6 @@ void tune(int fd, const FaultDetection& detection) noexcept {
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, std::max(1, seconds / 5));
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, seconds / 10));
-  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
 // Connecting to a port nobody listens on can meet itself when the system picks that port as the
@@ -188,9 +187,9 @@ void Socket::close() noexcept {
 }
 
 Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::string& source) {
-  Endpoint endpoint{ip, port, {}, 0};
   const std::size_t percent = ip.find('%');
   const std::string digits = ip.substr(0, percent);
+  Endpoint endpoint{digits, port, {}, 0};
   unsigned scope = 0;
   if (percent != std::string::npos) {
     scope = ::if_nametoindex(ip.c_str() + percent + 1);
@@ -207,8 +206,11 @@ Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::st
   } else if (::inet_pton(AF_INET6, digits.c_str(), &v6->sin6_addr) == 1) {
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(port);
-    v6->sin6_scope_id = scope;
     endpoint.length = sizeof *v6;
+    if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)) {
+      v6->sin6_scope_id = scope;
+      endpoint.ip = ip;
+    }
   } else {
     throw Error(HCCL_E_PARA, source + ": '" + ip + "' is not an IPv4 or IPv6 address");
   }
@@ -277,25 +279,26 @@ Socket try_listen(Endpoint& endpoint, const FaultDetection& detection) {
   return socket;
 }
 
-void refuse_to_listen(const Endpoint& endpoint, int error) {
-  throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
-                                  error_text(error) +
-                                  "; HCCL_IF_IP, if set, must be an address of this host");
+void refuse_to_listen(const Endpoint& endpoint, int error, const std::string& right_address) {
+  throw Error(HCCL_E_NETWORK,
+              "cannot listen for ranks at " + show(endpoint) + ": " + error_text(error) + "; " +
+                  (error == EACCES ? "give rank 0 a port from 1024 on, or this process the "
+                                     "privileges for that one"
+                                   : right_address));
 }
 
 Socket listen_at(Endpoint& endpoint, const FaultDetection& detection) {
   Socket socket = try_listen(endpoint, detection);
-  if (!socket) refuse_to_listen(endpoint, errno);
+  if (!socket) refuse_to_listen(endpoint, errno, kOwnAddress);
   return socket;
 }
 
 Socket listen_if_free(Endpoint& endpoint, const FaultDetection& detection) {
   Socket socket = try_listen(endpoint, detection);
   if (socket || errno == EADDRINUSE) return socket;
-  throw Error(HCCL_E_NETWORK, "cannot listen for ranks at " + show(endpoint) + ": " +
-                                  error_text(errno) +
-                                  "; the rank table must name an address of this host for the "
-                                  "server of rank 0, or none if all ranks are on one host");
+  refuse_to_listen(endpoint, errno,
+                   "the rank table must name an address of this host for the server of rank 0, or "
+                   "none if all ranks are on one host");
 }
 
 Socket connect_to(const Endpoint& endpoint, Clock::time_point deadline,

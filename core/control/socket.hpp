@@ -54,8 +54,9 @@ struct Endpoint {
   socklen_t length = 0;
 };
 
-/// Reads an IPv4 or IPv6 address in digits with an optional "%interface". `source` says in the
-/// error where it came from. Throws Error HCCL_E_PARA.
+/// Reads an IPv4 or IPv6 address in digits with an optional "%interface", which is kept only where
+/// it tells something: behind a link-local address. `source` says in the error where it came from.
+/// Throws Error HCCL_E_PARA.
 Endpoint parse_endpoint(const std::string& ip, std::uint16_t port, const std::string& source);
 
 /// The same for HCCL_IF_IP, which must be an address that others can connect to.
@@ -75,8 +76,11 @@ std::string canonical_ip(const sockaddr* address);
 /// cannot be: errno says why. Throws Error HCCL_E_SYSCALL.
 Socket try_listen(Endpoint& endpoint, const FaultDetection& detection);
 
-/// Throws the Error (HCCL_E_NETWORK) for a failed try_listen().
-[[noreturn]] void refuse_to_listen(const Endpoint& endpoint, int error);
+/// Throws the Error (HCCL_E_NETWORK) for a failed try_listen(). `right_address` says which address
+/// to give instead.
+[[noreturn]] void refuse_to_listen(const Endpoint& endpoint, int error,
+                                   const std::string& right_address);
+inline constexpr const char* kOwnAddress = "HCCL_IF_IP, if set, must be an address of this host";
 
 /// Both in one.
 Socket listen_at(Endpoint& endpoint, const FaultDetection& detection = {});

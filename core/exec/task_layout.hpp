@@ -39,6 +39,13 @@ struct TaskLayout {
   }
 };
 
+/// Bytes of a Scratch area of the direct engine beside the tasks engine, which has the HCCL buffer:
+/// it serves few calls.
+constexpr uint64_t scratch_beside_tasks(uint64_t buffer) noexcept {
+  constexpr uint64_t kLeast = uint64_t{1} << 20;
+  return std::min(buffer, std::max(kLeast, buffer / 8));
+}
+
 constexpr TaskLayout task_layout(uint32_t ranks, uint64_t buffer) noexcept {
   constexpr uint64_t kPage = 4096;
   constexpr uint64_t kLongestSlot = uint64_t{256} << 10;

@@ -2,9 +2,11 @@
 // The services that a plugin is given (P6): log lines, and the reason of a failure.
 #include "weft/host.h"
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,5 +99,15 @@ const weft_host& host() noexcept {
 std::string take_failure() { return std::exchange(failure, std::string()); }
 
 std::filesystem::path default_folder() { return install_prefix() / "lib64" / "weft" / "plugins"; }
+
+std::vector<std::filesystem::path> path_variable() {
+  const char* variable = std::getenv("WEFT_PLUGIN_PATH");
+  std::istringstream list(variable == nullptr ? "" : variable);
+  std::vector<std::filesystem::path> paths;
+  for (std::string path; std::getline(list, path, ':');) {
+    if (!path.empty()) paths.emplace_back(path);
+  }
+  return paths;
+}
 
 }  // namespace weft::plugin

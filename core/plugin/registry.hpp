@@ -95,5 +95,7 @@ class Registry {
 
 /// lib64/weft/plugins of install_prefix(): where plugins of this installation are.
 [[nodiscard]] std::filesystem::path default_folder();
+/// The files and folders that WEFT_PLUGIN_PATH names.
+[[nodiscard]] std::vector<std::filesystem::path> path_variable();
 
 }  // namespace weft::plugin

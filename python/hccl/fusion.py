@@ -130,6 +130,9 @@ class _Workspace:
     """Stream and memory of one thread on one device, kept for the next call."""
 
     def __init__(self):
+        self._clear()
+
+    def _clear(self):
         self.stream = ctypes.c_void_p()
         self.memory = ctypes.c_void_p()
         self.bytes = 0
@@ -153,6 +156,12 @@ class _Workspace:
             acl.aclrtFree(self.memory)
         if self.stream:
             acl.aclrtDestroyStream(self.stream)
+        self._clear()
+
+    def __del__(self):
+        # Of a thread that has ended. At the end of the program all goes with the process.
+        if not sys.is_finalizing():
+            self.release()
 
 
 _threads = threading.local()
@@ -233,7 +242,7 @@ def all_reduce_gradients(arrays, group=_check.WORLD_GROUP):
             if code != 0:
                 raise ValueError(f"all reduce gradients error: {each}. ret[{code}]"
                                  ) from _library.last_error(code)
-    except ValueError:
+    except BaseException:  # also of a signal
         acl.aclrtSynchronizeStream(workspace.stream)  # the memory is used until then
         raise
     _need_acl(acl.aclrtSynchronizeStream(workspace.stream), "summing")

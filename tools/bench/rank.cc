@@ -15,34 +15,16 @@
 #include <vector>
 
 #include "acl/acl.h"
-#include "bench/buffers.hpp"
-#include "bench/call.hpp"
-#include "bench/layout.hpp"
-#include "bench/limit.hpp"
+#include "bench/member.hpp"
 #include "bench/pattern.hpp"
 #include "hccl/hccl.h"
-#include "weft/comm.h"
 
 namespace weft::tools {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-
 constexpr Seconds kShortestBatch{100e-6};  // reading the clock must not count
 constexpr Seconds kWarmUp{2e-3};
 constexpr uint64_t kFewestBatches = 5;
-
-[[noreturn]] void fail(Team& team, uint32_t rank, const char* function, int code) {
-  const char* message = aclGetRecentErrMsg();
-  std::string_view detail = message == nullptr ? "" : message;
-  const std::string own_name = fmt::format("{}: ", function);
-  if (detail.starts_with(own_name)) detail.remove_prefix(own_name.size());
-  const bool hccl = std::strncmp(function, "Hccl", 4) == 0;
-  std::string text = fmt::format("{} failed with {}", function, code);
-  if (hccl) text += fmt::format(" ({})", HcclGetErrorString(static_cast<HcclResult>(code)));
-  if (!detail.empty()) text += fmt::format(": {}", detail);
-  team.fail(rank, text);
-}
 
 double median(const std::vector<double>& sorted) {
   const size_t middle = sorted.size() / 2;
@@ -65,81 +47,30 @@ void bind_to_core(Team& team, uint32_t rank) {
   }
 }
 
-class Rank {
- public:
-  Rank(const Spec& spec, Team& team, uint32_t rank)
-      : spec_(spec), team_(team), rank_(rank), device_(int32_t(rank % spec.devices)) {}
+}  // namespace
 
-  void join();
-  void measure(const Shape& shape);
-  void explain(const Shape& shape);
-  void leave();
-
- private:
-  // How much is timed, the same on all ranks. A unit is spec.queue calls and one synchronisation.
-  struct Plan {
-    uint64_t units;  // of a batch
-    uint64_t batches;
-  };
-
-  void need(const char* function, int code) {
-    if (code != 0) fail(team_, rank_, function, code);
-  }
-  void make_patterns();
-  void make_buffers();
-  void place(const Shape& shape);
-  void prepare();
-  uint64_t wrong(uint64_t slots = 1);
-  uint64_t wrong_barriers(const Call& call);
-  uint64_t checked_call(const Call& call);
-  void carry_out(const Call& call, uint64_t calls = 1);
-  template <class Body>
-  Seconds time_units(uint64_t units, const Body& body);
-  Seconds time_units(const Call& call, uint64_t units) {
-    return time_units(units, [&] { carry_out(call, spec_.queue); });
-  }
-  uint64_t checked_limit(const Shape& shape);
-  Plan plan(const Call& call);
-  Call call(const Shape& shape) const;
-  size_t stride(const Layout& layout) const;
-  uint64_t slots(const Layout& layout) const;
-  Row describe(const Shape& shape, uint64_t wrong);
-  template <class Time>
-  std::vector<double> slowest(const Plan& timed, const Time& time) const;
-  Row row(const Shape& shape, const Plan& plan, uint64_t wrong);
-
-  const Spec& spec_;
-  Team& team_;
-  uint32_t rank_;
-  int32_t device_;
-  aclrtStream stream_ = nullptr;
-  HcclComm comm_ = nullptr;
-  std::map<uint32_t, Pattern> patterns_;  // by source
-  std::optional<Buffer> first_;
-  std::optional<Buffer> second_;  // not there in place
-  std::optional<Limit> limit_;
-  Layout layout_;  // of the current size
-  // Where a call reads and writes: a buffer and an offset in bytes.
-  Buffer* send_ = nullptr;
-  Buffer* receive_ = nullptr;
-  size_t send_at_ = 0;
-  size_t receive_at_ = 0;
-  uint64_t slots_ = 1;
-  size_t stride_ = 0;
-};
-
-void Rank::join() {
-  need("aclrtSetDevice", aclrtSetDevice(device_));
-  need("aclrtCreateStream", aclrtCreateStream(&stream_));
+HcclComm Member::new_communicator() {
+  HcclComm made = nullptr;
   if (rank_ == 0) need("HcclGetRootInfo", HcclGetRootInfo(&team_.root_info()));
   team_.barrier();
-  need("HcclCommInitRootInfo",
-       HcclCommInitRootInfo(spec_.ranks, &team_.root_info(), rank_, &comm_));
-  make_patterns();
-  make_buffers();
+  need("HcclCommInitRootInfo", HcclCommInitRootInfo(spec_.ranks, &team_.root_info(), rank_, &made));
+  return made;
 }
 
-void Rank::make_patterns() {
+void Member::join() {
+  need("aclrtSetDevice", aclrtSetDevice(device_));
+  need("aclrtCreateStream", aclrtCreateStream(&stream_));
+  if (spec_.arms.empty()) {
+    comm_ = new_communicator();
+  } else {
+    join_arms();
+  }
+  make_patterns();
+  make_buffers();
+  if (spec_.overlap) work_.emplace();
+}
+
+void Member::make_patterns() {
   patterns_.emplace(kUntouched, pattern_of(spec_, kUntouched));
   patterns_.emplace(rank_, pattern_of(spec_, rank_));
   // The sources are the same for all sizes.
@@ -150,9 +81,9 @@ void Rank::make_patterns() {
   }
 }
 
-void Rank::make_buffers() {
+void Member::make_buffers() {
   const Fail failed = [this](const char* function, int code) {
-    fail(team_, rank_, function, code);
+    complain(team_, rank_, function, code);
   };
   const bool one = spec_.in_place || spec_.op == Op::kBroadcast;
   const size_t size = element_size(spec_);
@@ -178,14 +109,14 @@ void Rank::make_buffers() {
 }
 
 /// From one output of queued calls to the next.
-size_t Rank::stride(const Layout& layout) const {
+size_t Member::stride(const Layout& layout) const {
   return (layout.receive_elements * element_size(spec_) + 63) / 64 * 64;
 }
 
 /// Outputs that queued calls take in turn, as those of a program do that queues several. Together
 /// they have at most 64 MiB; a root broadcasts the same data each time, and so does who works in
 /// place.
-uint64_t Rank::slots(const Layout& layout) const {
+uint64_t Member::slots(const Layout& layout) const {
   constexpr uint64_t kMost = uint64_t{64} << 20;
   const bool same = spec_.in_place || (spec_.op == Op::kBroadcast && rank_ == spec_.root);
   if (same || layout.receive_elements == 0) return 1;
@@ -193,7 +124,7 @@ uint64_t Rank::slots(const Layout& layout) const {
 }
 
 // In place, the smaller buffer is the rank's own block of the larger one.
-void Rank::place(const Shape& shape) {
+void Member::place(const Shape& shape) {
   layout_ = make_layout(spec_, shape, rank_);
   stride_ = stride(layout_);
   slots_ = slots(layout_);
@@ -203,7 +134,7 @@ void Rank::place(const Shape& shape) {
   if (spec_.op == Op::kReduceScatter) receive_at_ = own;
 }
 
-void Rank::prepare() {
+void Member::prepare() {
   // The input comes second: in place it covers some of the output.
   for (uint64_t slot = 0; slot < slots_; ++slot) {
     receive_->put(patterns_.at(kUntouched), 0, receive_at_ + slot * stride_,
@@ -214,7 +145,7 @@ void Rank::prepare() {
 }
 
 /// In the outputs of the last calls, as many as `slots`.
-uint64_t Rank::wrong(uint64_t slots) {
+uint64_t Member::wrong(uint64_t slots) {
   uint64_t wrong = 0;
   for (uint64_t slot = 0; slot < slots; ++slot) {
     const size_t base = receive_at_ + slot * stride_;
@@ -227,7 +158,7 @@ uint64_t Rank::wrong(uint64_t slots) {
 }
 
 // Barriers that some rank left before another had entered.
-uint64_t Rank::wrong_barriers(const Call& call) {
+uint64_t Member::wrong_barriers(const Call& call) {
   constexpr int kRounds = 16;
   uint64_t wrong = 0;
   for (int i = 0; i < kRounds; ++i) {
@@ -240,34 +171,40 @@ uint64_t Rank::wrong_barriers(const Call& call) {
   return wrong;
 }
 
-uint64_t Rank::checked_call(const Call& call) {
+uint64_t Member::checked_call(const Call& call) {
   if (spec_.op == Op::kBarrier) return wrong_barriers(call);
   prepare();
   carry_out(call);
   return wrong();
 }
 
-void Rank::carry_out(const Call& call, uint64_t calls) {
+/// Puts calls on the stream, computes, and waits for them.
+void Member::carry_out(const Call& call, uint64_t calls, const Work* work) {
   Call each = call;
   for (uint64_t i = 0; i < calls; ++i) {
     if (slots_ > 1) each.receive = static_cast<std::byte*>(call.receive) + i % slots_ * stride_;
     const Issued issued = issue(each);
-    if (issued.result != HCCL_SUCCESS) fail(team_, rank_, issued.function, issued.result);
+    if (issued.result != HCCL_SUCCESS) complain(team_, rank_, issued.function, issued.result);
   }
+  if (work != nullptr) work->run();
   const aclError error = aclrtSynchronizeStream(stream_);
-  if (error != ACL_SUCCESS) fail(team_, rank_, "aclrtSynchronizeStream", error);
+  if (error != ACL_SUCCESS) complain(team_, rank_, "aclrtSynchronizeStream", error);
 }
 
 template <class Body>
-Seconds Rank::time_units(uint64_t units, const Body& body) {
+Seconds Member::time_units(uint64_t units, const Body& body) {
   team_.barrier();
   const auto start = std::chrono::steady_clock::now();
   for (uint64_t i = 0; i < units; ++i) body();
   return std::chrono::steady_clock::now() - start;
 }
 
-// Warms up until a unit's time is known well enough.
-Rank::Plan Rank::plan(const Call& call) {
+Seconds Member::time_units(const Call& call, uint64_t units) {
+  return time_units(units, [&] { carry_out(call, spec_.queue); });
+}
+
+// Warms up until a unit's time is known well enough: as long as that, the host is to compute.
+Member::Plan Member::plan(const Call& call) {
   carry_out(call);
   uint64_t units = 1;
   double took = team_.largest(rank_, time_units(call, units).count());
@@ -278,6 +215,7 @@ Rank::Plan Rank::plan(const Call& call) {
   const double each = took / double(units);
   Plan plan{};
   plan.units = std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBatch.count() / each)));
+  if (work_) work_->set(Seconds(each));
   if (spec_.iterations == 0) {
     const double wanted = std::ceil(Seconds(spec_.min_time).count() / each);
     plan.units = std::max(plan.units, uint64_t(wanted) / Team::kMostBatches);
@@ -293,7 +231,7 @@ Rank::Plan Rank::plan(const Call& call) {
   return plan;
 }
 
-Call Rank::call(const Shape& shape) const {
+Call Member::call(const Shape& shape) const {
   // No arithmetic on a buffer that is not there.
   const auto address = [](const Buffer& buffer, size_t at) {
     return buffer.data() == nullptr ? nullptr : buffer.data() + at;
@@ -302,7 +240,7 @@ Call Rank::call(const Shape& shape) const {
           comm_, stream_};
 }
 
-uint64_t Rank::checked_limit(const Shape& shape) {
+uint64_t Member::checked_limit(const Shape& shape) {
   limit_->begin(shape, send_at_, receive_at_);
   if (spec_.check) prepare();
   team_.barrier();
@@ -311,14 +249,21 @@ uint64_t Rank::checked_limit(const Shape& shape) {
   return spec_.check ? wrong() : 0;
 }
 
-void Rank::explain(const Shape& shape) {
+void Member::explain(const Shape& shape) {
   place(shape);
   const uint64_t bad = checked_call(call(shape));
   team_.tell(rank_, describe(shape, bad));
   team_.barrier();
 }
 
-void Rank::measure(const Shape& shape) {
+void Member::time_overlap(const Call& call, uint64_t units, uint64_t batch) {
+  const auto both = [&] { carry_out(call, spec_.queue, &*work_); };
+  team_.work_time(rank_, batch) = time_units(units, [&] { work_->run(); }).count();
+  both();  // as in a program that does so each time: the runtime learns from it
+  team_.both_time(rank_, batch) = time_units(units, both).count();
+}
+
+void Member::measure(const Shape& shape) {
   place(shape);
   const Call call = this->call(shape);
   uint64_t bad = spec_.check ? checked_call(call) : 0;
@@ -329,6 +274,7 @@ void Rank::measure(const Shape& shape) {
   if (spec_.check && keeps_input) prepare();
   for (uint64_t batch = 0; batch < timed.batches; ++batch) {
     team_.batch_time(rank_, batch) = time_units(call, timed.units).count();
+    if (work_) time_overlap(call, timed.units, batch);
     if (!limit_) continue;
     const uint64_t calls = timed.units * spec_.queue;
     team_.limit_time(rank_, batch) = time_units(calls, [&] { limit_->call(); }).count();
@@ -341,7 +287,7 @@ void Rank::measure(const Shape& shape) {
 
 /// Of each batch the time of the slowest rank, sorted.
 template <class Time>
-std::vector<double> Rank::slowest(const Plan& timed, const Time& time) const {
+std::vector<double> Member::slowest(const Plan& timed, const Time& time) const {
   std::vector<double> times(timed.batches);
   for (uint64_t batch = 0; batch < timed.batches; ++batch) {
     for (uint32_t rank = 0; rank < spec_.ranks; ++rank) {
@@ -352,7 +298,7 @@ std::vector<double> Rank::slowest(const Plan& timed, const Time& time) const {
   return times;
 }
 
-Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
+Row Member::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
   const uint64_t calls = timed.units * spec_.queue;
   const double scale = 1e6 / (double(calls) * trips(spec_));
   const std::vector<double> times =
@@ -368,10 +314,18 @@ Row Rank::row(const Shape& shape, const Plan& timed, uint64_t wrong) {
                      return team_.limit_time(rank, batch);
                    }));
   }
+  if (work_) {
+    const auto of = [&](double& (Team::*time)(uint32_t, uint64_t)) {
+      return median(slowest(
+          timed, [&](uint32_t rank, uint64_t batch) { return (team_.*time)(rank, batch); }));
+    };
+    const double work = of(&Team::work_time);
+    row.hidden = (median(times) + work - of(&Team::both_time)) / work;
+  }
   return row;
 }
 
-Row Rank::describe(const Shape& shape, uint64_t wrong) {
+Row Member::describe(const Shape& shape, uint64_t wrong) {
   Row row{};
   row.rank = rank_;
   row.shape = shape;
@@ -383,38 +337,35 @@ Row Rank::describe(const Shape& shape, uint64_t wrong) {
   return row;
 }
 
-void Rank::leave() {
+void Member::leave() {
   team_.barrier();
   limit_.reset();
   first_.reset();
   second_.reset();
   team_.barrier();  // while all are there to give up windows and ranges
-  need("HcclCommDestroy", HcclCommDestroy(comm_));
+  if (comms_.empty()) comms_.push_back(comm_);
+  for (HcclComm comm : comms_) need("HcclCommDestroy", HcclCommDestroy(comm));
   need("aclrtDestroyStream", aclrtDestroyStream(stream_));
   need("aclrtResetDevice", aclrtResetDevice(device_));
 }
 
-}  // namespace
-
 void run_rank(const Spec& spec, Team& team, uint32_t rank) {
-  Rank self(spec, team, rank);
+  Member self(spec, team, rank);
   self.join();
   // Only now: who joins tells from the cores it may use whether ranks have to share them.
   if (spec.bind) bind_to_core(team, rank);
-  for (const Shape& shape : shapes(spec)) {
-    spec.explain ? self.explain(shape) : self.measure(shape);
+  if (!spec.arms.empty()) {
+    self.compare(shapes(spec).front());
+  } else {
+    for (const Shape& shape : shapes(spec)) {
+      spec.explain ? self.explain(shape) : self.measure(shape);
+    }
   }
   self.leave();
 }
 
-void open_runtime(Team& team, uint32_t rank) {
-  const aclError error = aclInit(nullptr);
-  if (error != ACL_SUCCESS) fail(team, rank, "aclInit", error);
-}
+void open_runtime(Team& team, uint32_t rank) { need(team, rank, "aclInit", aclInit(nullptr)); }
 
-void close_runtime(Team& team, uint32_t rank) {
-  const aclError error = aclFinalize();
-  if (error != ACL_SUCCESS) fail(team, rank, "aclFinalize", error);
-}
+void close_runtime(Team& team, uint32_t rank) { need(team, rank, "aclFinalize", aclFinalize()); }
 
 }  // namespace weft::tools

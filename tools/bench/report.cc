@@ -4,23 +4,14 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/names.hpp"
-#include "process.hpp"
+#include "bench/machine.hpp"
 
 namespace weft::tools {
 namespace {
-
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown processor";
-}
 
 std::string_view type_column(const Spec& spec) {
   return spec.op == Op::kBarrier ? "-" : type_name(spec.type);
@@ -45,17 +36,17 @@ Report::Report(const Spec& spec, bool json) : spec_(spec), json_(json) {}
 
 void Report::begin() {
   if (json_) return;
-  fmt::print("# {}: {} {}, {} memory{}{}, on {} cores ({})\n", facts(spec_.op).name, spec_.ranks,
+  fmt::print("# {}: {} {}, {} memory{}{}, on {}\n", facts(spec_.op).name, spec_.ranks,
              spec_.threads ? "threads" : "processes", kMemoryNames[size_t(spec_.memory)],
-             spec_.in_place ? ", in place" : "", spec_.bind ? ", bound" : "", usable_cores(),
-             processor());
+             spec_.in_place ? ", in place" : "", spec_.bind ? ", bound" : "", machine_text());
   fmt::print("# time of one {} on the slowest rank, over batches of calls{}; GB/s = 10^9 bytes/s\n",
              trips(spec_) == 2 ? "way, half of a ping-pong," : "call",
              spec_.queue == 1 ? "" : fmt::format(", {} queued at a time", spec_.queue));
   fmt::print("{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11} {:>11} {:>11} {:>8} {:>8} {:>7}", "bytes",
              "count", "type", "op", "algorithm", "min us", "median us", "max us", "GB/s",
              "bus GB/s", "wrong");
-  fmt::print("{}\n", spec_.limit ? fmt::format(" {:>11} {:>7}", "limit us", "ratio") : "");
+  fmt::print("{}{}\n", spec_.limit ? fmt::format(" {:>11} {:>7}", "limit us", "ratio") : "",
+             spec_.overlap ? fmt::format(" {:>8}", "hidden") : "");
   std::fflush(stdout);
 }
 
@@ -67,12 +58,14 @@ void Report::add(const Row& row) {
     fmt::print("# {}\n", reason_of(row));
   }
   fmt::print(
-      "{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}{}\n",
+      "{:>10} {:>10} {:>7} {:>4}  {:<22} {:>11.2f} {:>11.2f} {:>11.2f} {:>8.3f} {:>8.3f} "
+      "{:>7}{}{}\n",
       row.shape.bytes, row.shape.count, type_column(spec_), op_column(spec_), row.call.algorithm,
       row.min_us, row.median_us, row.max_us, bandwidth(row), bandwidth(row) * bus_factor(spec_),
       spec_.check ? std::to_string(row.wrong) : "-",
       spec_.limit ? fmt::format(" {:>11.2f} {:>7.2f}", row.limit_us, row.median_us / row.limit_us)
-                  : "");
+                  : "",
+      spec_.overlap ? fmt::format(" {:>7.0f}%", row.hidden * 100) : "");
   std::fflush(stdout);
 }
 
@@ -108,23 +101,23 @@ void Report::print_json(const std::string& error) const {
                                      {"wrong", nullptr}};
     if (spec_.check) result["wrong"] = row.wrong;
     if (spec_.limit) result["limit_us"] = row.limit_us;
+    if (spec_.overlap) result["hidden"] = row.hidden;
     results.push_back(result);
   }
   auto calls = nlohmann::ordered_json::object();
   for (uint32_t way = 0; !rows_.empty() && way < WEFT_WAY_COUNT; ++way) {
     calls[weft_way_name(way)] = rows_.back().counters.calls_by_way[way];
   }
-  nlohmann::ordered_json document = {
-      {"operation", facts(spec_.op).name},
-      {"ranks", spec_.ranks},
-      {"mode", spec_.threads ? "threads" : "processes"},
-      {"memory", kMemoryNames[size_t(spec_.memory)]},
-      {"in_place", spec_.in_place},
-      {"bound", spec_.bind},
-      {"queue", spec_.queue},
-      {"machine", {{"cores", usable_cores()}, {"model", processor()}}},
-      {"calls_by_way", calls},
-      {"results", results}};
+  nlohmann::ordered_json document = {{"operation", facts(spec_.op).name},
+                                     {"ranks", spec_.ranks},
+                                     {"mode", spec_.threads ? "threads" : "processes"},
+                                     {"memory", kMemoryNames[size_t(spec_.memory)]},
+                                     {"in_place", spec_.in_place},
+                                     {"bound", spec_.bind},
+                                     {"queue", spec_.queue},
+                                     {"machine", machine_json()},
+                                     {"calls_by_way", calls},
+                                     {"results", results}};
   if (facts(spec_.op).root()) document["root"] = spec_.root;
   if (!error.empty()) document["error"] = error;
   fmt::print("{}\n", document.dump(2));

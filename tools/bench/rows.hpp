@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of a bench go as they are finished.
+// Where the rows of a bench go as they are finished: of one kind.
 #pragma once
 
 #include "bench/team.hpp"
@@ -9,7 +9,9 @@ namespace weft::tools {
 class Rows {
  public:
   virtual ~Rows() = default;
-  virtual void add(const Row& row) = 0;
+  virtual void add(const Row&) {}
+  virtual void add(const Creation&) {}
+  virtual void add(const Comparison&) {}
 };
 
 }  // namespace weft::tools

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "bench/memory.hpp"
@@ -28,8 +29,12 @@ struct Spec {
   MemoryKind memory = MemoryKind::kHeap;
   bool in_place = false;
   bool check = true;
-  bool limit = false;       // beside each batch one of the hand-written loop
-  bool explain = false;     // one call, of which every rank tells how it was carried out
+  bool limit = false;     // beside each batch one of the hand-written loop
+  bool overlap = false;   // once more while the host computes
+  bool explain = false;   // one call, of which every rank tells how it was carried out
+  bool creation = false;  // no call: `iterations` communicators are made
+  // Policy files of two arms that are compared; `iterations` calls of each at most.
+  std::vector<std::string> arms;
   uint64_t queue = 1;       // calls between two synchronisations of the stream
   uint64_t iterations = 0;  // timed calls of a size; 0: as many as min_time needs
   std::chrono::nanoseconds min_time{300'000'000};

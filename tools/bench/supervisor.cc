@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/creation.hpp"
 #include "bench/rank.hpp"
 #include "bench/team.hpp"
 #include "command.hpp"
@@ -24,17 +25,21 @@ namespace {
 // A death also makes other ranks fail, and their complaint may be here first.
 constexpr auto kHearOthers = std::chrono::milliseconds(200);
 
+void be_rank(const Spec& spec, Team& team, uint32_t rank) {
+  spec.creation ? run_creation(spec, team, rank) : run_rank(spec, team, rank);
+}
+
 [[noreturn]] void be_process(const Spec& spec, Team& team, uint32_t rank) {
   open_runtime(team, rank);
   if (spec.threads) {
     std::vector<std::thread> others;
     for (uint32_t each = 1; each < spec.ranks; ++each) {
-      others.emplace_back([&spec, &team, each] { run_rank(spec, team, each); });
+      others.emplace_back([&spec, &team, each] { be_rank(spec, team, each); });
     }
-    run_rank(spec, team, 0);
+    be_rank(spec, team, 0);
     for (std::thread& each : others) each.join();
   } else {
-    run_rank(spec, team, rank);
+    be_rank(spec, team, rank);
   }
   close_runtime(team, rank);
   _exit(kOk);
@@ -135,6 +140,14 @@ void Supervisor::take_messages() {
     stalled_at_ = Clock::now() + spec_.timeout;
     if (message.kind == Message::kRow) {
       rows_.add(message.row);
+      continue;
+    }
+    if (message.kind == Message::kCreation) {
+      rows_.add(message.creation);
+      continue;
+    }
+    if (message.kind == Message::kComparison) {
+      rows_.add(message.comparison);
       continue;
     }
     processes_[spec_.threads ? 0 : message.rank].complained = true;

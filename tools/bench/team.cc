@@ -23,6 +23,8 @@ struct alignas(64) Team::Slot {
   Offer offers[kOffers] = {};
   alignas(64) double batch_times[kMostBatches];
   double limit_times[kMostBatches];
+  double work_times[kMostBatches];
+  double both_times[kMostBatches];
 };
 
 // Followed by a Slot for every rank.
@@ -82,6 +84,10 @@ double& Team::batch_time(uint32_t rank, uint64_t batch) { return slot(rank).batc
 
 double& Team::limit_time(uint32_t rank, uint64_t batch) { return slot(rank).limit_times[batch]; }
 
+double& Team::work_time(uint32_t rank, uint64_t batch) { return slot(rank).work_times[batch]; }
+
+double& Team::both_time(uint32_t rank, uint64_t batch) { return slot(rank).both_times[batch]; }
+
 Offer& Team::offer(uint32_t rank, uint32_t index) { return slot(rank).offers[index]; }
 
 HcclRootInfo& Team::root_info() { return shared_->root_info; }
@@ -98,6 +104,20 @@ void Team::tell(uint32_t rank, const Row& row) {
   message.kind = Message::kRow;
   message.rank = rank;
   message.row = row;
+  send(message);
+}
+
+void Team::tell(const Creation& row) {
+  Message message{};
+  message.kind = Message::kCreation;
+  message.creation = row;
+  send(message);
+}
+
+void Team::tell(const Comparison& comparison) {
+  Message message{};
+  message.kind = Message::kComparison;
+  message.comparison = comparison;
   send(message);
 }
 

@@ -27,15 +27,46 @@ struct Row {
   double median_us;
   double max_us;
   double limit_us;  // median of the hand-written loop; 0 without --limit
+  double hidden;    // of the host's computing, the part that took no time; only with --overlap
   uint64_t wrong;   // elements, all ranks
+};
+
+/// One communicator that was made and destroyed. Times are of the slowest rank.
+struct Creation {
+  double root_ms;  // HcclGetRootInfo, on rank 0
+  double join_ms;  // HcclCommInitRootInfo
+  double destroy_ms;
+  double resident;  // bytes; of processes that of the rank with the most
+};
+
+/// Two arms after so many pairs of blocks of calls. Times are of the slowest rank, of one call.
+struct Comparison {
+  Shape shape;
+  uint64_t pairs;
+  uint64_t block;   // calls
+  uint64_t wrong;   // elements, all ranks
+  uint32_t faster;  // 1 or 2; 0: not known
+  uint32_t reserved;
+  struct Arm {
+    char algorithm[64];
+    uint64_t wins;  // pairs in which it was the faster
+    double median_us;
+    double mean_us;
+    double half_width_us;  // of the 95 % confidence interval of the mean
+  } arms[2];
+  double ratio;  // second by first, median over pairs
+  double ratio_low;
+  double ratio_high;
 };
 
 /// What a rank tells the supervisor.
 struct Message {
-  enum Kind : uint32_t { kRow, kFailure };
+  enum Kind : uint32_t { kRow, kCreation, kComparison, kFailure };
   Kind kind;
   uint32_t rank;
   Row row;
+  Creation creation;
+  Comparison comparison;
   char text[1024];
 };
 // A pipe takes up to PIPE_BUF = 4096 bytes in one piece.
@@ -69,6 +100,8 @@ class Team {
   /// Seconds that a batch took on a rank; to be read by others after a barrier.
   double& batch_time(uint32_t rank, uint64_t batch);
   double& limit_time(uint32_t rank, uint64_t batch);
+  double& work_time(uint32_t rank, uint64_t batch);  // of the computing alone
+  double& both_time(uint32_t rank, uint64_t batch);
   static constexpr uint32_t kOffers = 3;
   /// Written by its rank, read by others after a barrier.
   Offer& offer(uint32_t rank, uint32_t index);
@@ -78,6 +111,9 @@ class Team {
   std::atomic<uint64_t>& entered(uint32_t rank);
 
   void tell(uint32_t rank, const Row& row);
+  // By rank 0.
+  void tell(const Creation& row);
+  void tell(const Comparison& comparison);
   /// Reports the failure and ends this process.
   [[noreturn]] void fail(uint32_t rank, std::string_view text);
 

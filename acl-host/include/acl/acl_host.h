@@ -17,8 +17,8 @@ extern "C" {
  * stream's fault. */
 enum { ACLHOST_DONE = 0, ACLHOST_AGAIN = -1 };
 
-/* Flags of a task. ACLHOST_BRIEF: one step takes no longer than the launch; if the stream is idle
- * the launching thread may do the first one. */
+/* Flags of a task. ACLHOST_BRIEF: one step takes no longer than a thread of the runtime needs to
+ * come for it, some 50 us; if the stream is idle the launching thread may do the first one. */
 enum { ACLHOST_BRIEF = 1 };
 
 /* One step of a task. It must not block for long and must not call functions that wait. When it

@@ -58,8 +58,8 @@ extern const char* HcclGetErrorString(HcclResult code) HCOMM_WEAK_SYMBOL;
 /*
  * Joins the ranks of a rank table file (JSON, path of at most 4096 bytes with the NUL) as rank
  * `rank`, which must be on the current device. Blocks until the table's status is "completed", 30
- * minutes at most, and until every rank has joined, HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT
- * seconds. The name is "hccl_world_group". Errors, in this order:
+ * minutes at most, and until every rank has joined, HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT and
+ * 20 more seconds. The name is "hccl_world_group". Errors, in this order:
  *   HCCL_E_PTR       an argument is NULL
  *   HCCL_E_INTERNAL  the file cannot be read, or is not JSON
  *   HCCL_E_UNAVAIL   this device has such a communicator already; or, later, another device
@@ -81,7 +81,8 @@ extern HcclResult HcclGetRootInfo(HcclRootInfo* rootInfo) HCOMM_WEAK_SYMBOL;
 
 /*
  * Joins `nRanks` ranks at the meeting point as rank `rank`. Collective: blocks until every rank has
- * joined, HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT seconds. HCCL_E_PARA if rank >= nRanks.
+ * joined, HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT and 20 more seconds. HCCL_E_PARA if rank >=
+ * nRanks.
  */
 extern HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank,
                                        HcclComm* comm) HCOMM_WEAK_SYMBOL;
@@ -93,7 +94,8 @@ extern HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo
 /*
  * Makes a communicator of `ndev` ranks inside this process: comms[i] is rank i, on devices[i].
  * Both arrays have ndev entries. Blocks until it is complete; on failure every entry of comms is
- * NULL. HCCL_E_PARA if a device is listed twice. The thread's current device stays as it was.
+ * NULL, and HCCL_E_INTERNAL comes with the first reason. HCCL_E_PARA if a device is listed twice.
+ * The thread's current device stays as it was.
  */
 extern HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices,
                                   HcclComm* comms) HCOMM_WEAK_SYMBOL;
@@ -104,9 +106,10 @@ extern HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices,
  * subCommId is part of the default name. A rank that is no member need not call, or passes rankIds
  * NULL and subCommId 0xFFFFFFFF: *subComm stays.
  * Waits for nobody: the first operator, or other use beside HcclGetRankSize, HcclGetRankId,
- * HcclGetCommName and HcclGetCommAsyncError, waits until all members have made it, HCCL_E_TIMEOUT
- * after HCCL_CONNECT_TIMEOUT seconds, and tells if they passed different things. Until then
- * HcclCommDestroy(*comm) is HCCL_E_AGAIN.
+ * HcclGetCommName, HcclCommGetStatus and HcclGetCommAsyncError, waits until all members have made
+ * it, HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT and 20 more seconds, and tells if they passed
+ * different things. Until then HcclCommDestroy(*comm) is HCCL_E_AGAIN, and what is destroyed itself
+ * keeps its HCCL buffer: the others count on it.
  * HCCL_E_PARA: a wrong or repeated rank id, a name in use, or a current device that is not that of
  * *comm. HCCL_E_NOT_FOUND: rankIds is without this rank. HCCL_E_REMOTE: a member is gone.
  */
@@ -117,8 +120,9 @@ extern HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint
 
 /*
  * Frees a communicator; the handle is dead afterwards. Local: never waits for peers. NULL is fine.
- * HCCL_E_AGAIN while a call on it is unfinished; HCCL_E_PARA for a handle that is none (any more),
- * as in all functions. Any thread.
+ * HCCL_E_AGAIN while a call on it is unfinished or being issued; HCCL_E_PARA for a handle that is
+ * none (any more), as in all functions. Any thread, whatever its device. One that is destroyed or
+ * resumed on another thread is waited for, at most 10 s.
  */
 extern HcclResult HcclCommDestroy(HcclComm comm) HCOMM_WEAK_SYMBOL;
 
@@ -152,15 +156,18 @@ extern HcclResult HcclConfigGetInfo(HcclComm comm, HcclConfigType cfgType, uint3
 
 /* ---- Using and steering a communicator ---- */
 
-/* Holds the stream of every rank, not the host, until all ranks have issued it. */
+/*
+ * Holds the stream of every rank, not the host, until all ranks have issued it: as other operators,
+ * no longer than the execution time-out.
+ */
 extern HcclResult HcclBarrier(HcclComm comm, aclrtStream stream) HCOMM_WEAK_SYMBOL;
 
 /*
  * HCCL_DETERMINISTIC: 0 off, 1 on, 2 strict; others HCCL_E_PARA. Process-wide: for communicators
- * that are made later, unless their configuration says something, and for those of the calling
- * thread's device, not while one of their operators is being called. To be called alike by all
- * ranks. Without effect if the environment variable of that name exists. Other configurations have
- * no effect, and Get leaves *configValue as it is.
+ * that are made later, unless their configuration says something, and from their next call on for
+ * those of the calling thread's device. To be called alike by all ranks, between the same calls.
+ * Without effect if the environment variable of that name exists. Other configurations have no
+ * effect, and Get leaves *configValue as it is.
  */
 extern HcclResult HcclSetConfig(HcclConfig config,
                                 union HcclConfigValue configValue) HCOMM_WEAK_SYMBOL;
@@ -168,7 +175,7 @@ extern HcclResult HcclGetConfig(HcclConfig config,
                                 union HcclConfigValue* configValue) HCOMM_WEAK_SYMBOL;
 /*
  * The same for one communicator, whatever the environment says: for its later calls, on all ranks
- * alike, not while an operator is being called.
+ * alike.
  */
 extern HcclResult HcclSetCommConfig(HcclComm comm, HcclConfig config,
                                     union HcclConfigValue configValue) HCOMM_WEAK_SYMBOL;
@@ -197,7 +204,8 @@ extern HcclResult HcclCommWorkingDevNicSet(HcclComm comm, uint32_t* ranks, bool*
  * Calls `cb` at state changes of every communicator of the process. regName has 1..159 bytes, else
  * HCCL_E_PARA; a second registration of a name replaces the first. args is handed on and may be
  * NULL. The changes: HcclCommDestroy, before the communicator goes and, with the dead handle,
- * after; HcclCommResume of a suspended one, before and after. `cb` runs on the thread of that call
+ * after (HCCL_E_AGAIN may come in between, from what `cb` has called); HcclCommResume of a
+ * suspended one, before and after. `cb` runs on the thread of that call
  * and may call any function, but for the change itself: HCCL_E_AGAIN. What it returns is logged.
  */
 extern HcclResult HcclCommRegCommStateCallback(const char* regName, HcclCommStateCallback cb,

@@ -58,8 +58,8 @@ extern HcclResult HcomGetGroupRankFromWorldRank(uint32_t worldRank, const char* 
 /*
  * How the gradients of a group are cut into segments: IdxList has the number of the last gradient
  * of each, ascending; sizeList the share of each in percent of all bytes, 100 together. Arrays of
- * segmentNum entries, which are copied; 0 entries or wrong ones: HCCL_E_PARA. Shares win over
- * indices. A second list of a kind takes the place of the first.
+ * segmentNum entries, which are copied; 0 entries or wrong ones: HCCL_E_PARA. A second list takes
+ * the place of the first, of whichever kind they are.
  */
 extern HcclResult HcomSetGradFusionByIndex(const char* group, uint32_t segmentNum,
                                            const uint32_t* IdxList);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the gradients of a group are cut into the segments of hccl.fusion.
 
-A second list of a kind takes the place of the first. Where a group has both kinds, that by size
-counts. Without any, segments have 96.54 % and 3.46 % of the bytes.
+A second strategy for a group takes the place of the first, of whichever kind they are. Without any,
+segments have 96.54 % and 3.46 % of the bytes.
 """
 import ctypes
 

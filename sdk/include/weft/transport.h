@@ -29,8 +29,8 @@ enum { WEFT_ENGINE_DIRECT = 1u << 0, WEFT_ENGINE_TASKS = 1u << 1 };
 enum { WEFT_TASK_DONE = 0, WEFT_TASK_AGAIN = -1 };
 /* weft_task.flags. */
 enum {
-  /* `run` takes no longer than putting the task on a stream: if the stream is idle, `submit` may
-   * call it once before it returns. */
+  /* `run` takes no longer than a thread of the runtime needs to come for it, some 50 us: if the
+   * stream is idle, `submit` may call it once before it returns. */
   WEFT_TASK_BRIEF = 1
 };
 typedef struct weft_task {

@@ -14,40 +14,13 @@
 
 #include "cases.hpp"
 #include "policy_file.hpp"
+#include "rank_table.hpp"
 #include "weft/comm.h"
 
 namespace weft::test {
 namespace {
 
 const char* const kOneSecond = "[control]\nconnect_timeout = \"1s\"\n";
-
-/// A port of this host that is taken as long as this lives.
-class TakenPort {
- public:
-  TakenPort() {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(fd_, generic, size), 0);
-    EXPECT_EQ(listen(fd_, 1), 0);
-    EXPECT_EQ(getsockname(fd_, generic, &size), 0);
-    number_ = ntohs(address.sin_port);
-  }
-  ~TakenPort() { close(fd_); }
-  TakenPort(const TakenPort&) = delete;
-  TakenPort& operator=(const TakenPort&) = delete;
-
-  uint16_t number() const { return number_; }
-
- private:
-  const int fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  uint16_t number_ = 0;
-};
-
-/// A port that nobody has at the moment.
-uint16_t free_port() { return TakenPort().number(); }
 
 bool somebody_listens(uint16_t port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -60,35 +33,9 @@ bool somebody_listens(uint16_t port) {
   return result == 0;
 }
 
-/// Version 1.0, `per_server` ranks on each server; rank i is on the device that the tests' ranks
-/// have, but for `shift`.
-std::string table_text(uint32_t ranks, uint16_t port, uint32_t per_server = 64,
-                       uint32_t shift = 0) {
-  std::string servers;
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    const std::string number = std::to_string(rank);
-    if (rank % per_server == 0) {
-      servers += (rank == 0 ? "" : "]},") + std::string("{\"server_id\": \"s") + number +
-                 "\", \"host_ip\": \"127.0.0.1\", \"device\": [";
-    }
-    servers += (rank % per_server == 0 ? "" : ", ") + std::string("{\"rank_id\": \"") + number +
-               "\", \"device_id\": \"" + std::to_string((rank + shift) % 8) +
-               "\", \"device_port\": \"" + std::to_string(rank + 1) + "\"" +
-               (rank == 0 ? ", \"host_port\": \"" + std::to_string(port) + "\"}" : "}");
-  }
-  return "{\"status\": \"completed\", \"version\": \"1.0\", \"server_list\": [" + servers + "]}]}";
-}
-
-/// A rank table in a folder of its own.
-class TableOf {
+class TableOf : public RankTable {
  public:
-  explicit TableOf(uint32_t ranks) : port_(free_port()) { write(table_text(ranks, port_)); }
-  explicit TableOf(const std::string& text) { write(text); }
-
-  void write(const std::string& text) const { write_file(path(), text); }
-  std::string path() const { return folder_.path() / "table.json"; }
-  uint16_t port() const { return port_; }
-
+  using RankTable::RankTable;
   HcclComm join(const Rank& rank) const {
     HcclComm comm = nullptr;
     ok(HcclCommInitClusterInfo(path().c_str(), rank.rank(), &comm));
@@ -100,10 +47,6 @@ class TableOf {
     refused(HcclCommInitClusterInfo(path().c_str(), rank, &comm), code, parts, where);
     check(comm == nullptr, "a failed call gave a communicator", where);
   }
-
- private:
-  Folder folder_;
-  uint16_t port_ = 0;
 };
 
 HcclCommConfig config_named(const char* name) {
@@ -119,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(ClusterInfo, RanksOfATable,
                          [](const auto& given) { return layout_name(given.param); });
 
 TEST_P(RanksOfATable, MakeTheWorld) {
-  const TableOf table(4);
+  const TableOf table({4});
   run_ranks(4, GetParam(), [&](Rank& rank) {
     HcclComm comm = table.join(rank);
     uint32_t ranks = 0;
@@ -134,7 +77,7 @@ TEST_P(RanksOfATable, MakeTheWorld) {
 }
 
 TEST_P(RanksOfATable, CanMakeTheWorldAgainAndAgain) {
-  const TableOf table(3);
+  const TableOf table({3});
   run_ranks(3, GetParam(), [&](Rank& rank) {
     for (int i = 0; i < 5; ++i) {
       HcclComm comm = table.join(rank);  // others may still be in the last one
@@ -144,8 +87,37 @@ TEST_P(RanksOfATable, CanMakeTheWorldAgainAndAgain) {
   });
 }
 
+TEST_P(RanksOfATable, AreOnAsManyHostsForThePolicyAsTheTableHasServers) {
+  const PolicyFile policy(policy_text(
+      {{"all_gather",
+        "tree.nhr_all_gather\"\nwhen = { hosts = 2, ranks_per_host = 2 }\n"
+        "[[rule]]\nop = \"all_gather\"\nuse = \"ring.all_gather\"\nwhen = { hosts = \"2..\" }\n"
+        "[[rule]]\nop = \"all_gather\"\nuse = \"mesh.all_gather"}}));
+  struct Case {
+    std::vector<uint32_t> servers;  // ranks on each
+    const char* algorithm;
+  };
+  for (const Case& each : {Case{{2, 2}, "tree.nhr_all_gather"}, Case{{3, 1}, "ring.all_gather"},
+                           Case{{1, 1, 1, 1}, "ring.all_gather"}, Case{{4}, "mesh.all_gather"}}) {
+    const TableOf table(each.servers);
+    const auto body = [&](Rank& rank) {
+      HcclComm comm = table.join(rank);
+      const Stream stream;
+      Arena arena(Memory::kDevice, 5 * 64);
+      std::byte* data = arena.lend(5 * 64);
+      ok(HcclAllGather(data, data + 64, 16, HCCL_DATA_TYPE_INT32, comm, stream));
+      stream.synchronize();
+      check(last_call(comm).algorithm == each.algorithm, last_call(comm).algorithm);
+      ok(HcclCommDestroy(comm));
+    };
+    GroupOptions options;
+    options.environment = policy.environment();
+    run_ranks(4, GetParam(), body, options);
+  }
+}
+
 TEST_P(RanksOfATable, MayBeOnSeveralServersOfOneHostAndShareDevices) {
-  const TableOf table(table_text(10, free_port(), 5));
+  const TableOf table({5, 5});
   run_ranks(10, GetParam(), [&](Rank& rank) {  // ranks 8 and 9 on devices 0 and 1
     HcclComm comm = table.join(rank);
     expect_working(comm, 10);
@@ -181,7 +153,7 @@ TEST(ClusterInfo, OfEveryVersionIsTaken) {
 }
 
 TEST(ClusterInfo, LooksAtItsArgumentsInTheDocumentedOrder) {
-  const TableOf table(1);
+  const TableOf table({1});
   run_alone([&](Rank&) {
     const std::string file = table.path();
     HcclComm comm = nullptr;
@@ -238,17 +210,17 @@ TEST(ClusterInfo, NeedsACurrentDeviceBeforeAnythingElse) {
 }
 
 TEST(ClusterInfo, OfARankThatIsNotThereOrElsewhereIsRefused) {
-  const TableOf table(2);
-  const TableOf shifted(table_text(2, 1, 64, 3));
+  const TableOf table({2});
+  const TableOf shifted(table_text({2}, 1, {.shift = 3}));
   run_alone([&](Rank&) {
     table.refuse(2, HCCL_E_PARA, {table.path(), "rank is 2", "0..1"});
     table.refuse(1, HCCL_E_UNAVAIL, {"rank 1 is on device 1", "device 0"});
     shifted.refuse(0, HCCL_E_UNAVAIL, {"rank 0 is on device 3 of server 's0'", "device 0"});
-    table.write(table_text(2, 1) + "x");
+    table.write(table_text({2}, 1) + "x");
     table.refuse(0, HCCL_E_INTERNAL, {table.path(), "not JSON"});
     table.write("{\"status\": \"completed\", \"version\": \"7\"}");
     table.refuse(0, HCCL_E_NOT_SUPPORT, {"version is \"7\""});
-    std::string wrong = table_text(2, 1);
+    std::string wrong = table_text({2}, 1);
     wrong.replace(wrong.find("\"rank_id\": \"1\""), 13, "\"rank_id\": \"7");
     table.write(wrong);
     table.refuse(0, HCCL_E_PARA, {"server_list[0].device[1].rank_id is \"7\"", "from 0 to 1"});
@@ -292,7 +264,7 @@ TEST(ClusterInfo, IsWaitedForUntilItIsCompleted) {
     rank.event(0);
     if (rank.rank() == 2) {  // the job's scheduler
       rank.await(0, 3);
-      table.write(table_text(2, port));
+      table.write(table_text({2}, port));
       return;
     }
     HcclComm comm = table.join(rank);
@@ -302,7 +274,7 @@ TEST(ClusterInfo, IsWaitedForUntilItIsCompleted) {
 }
 
 TEST(ClusterInfo, HasTheNameThatTheConfigGives) {
-  const TableOf table(2);
+  const TableOf table({2});
   run_ranks(2, Layout::kProcesses, [&](Rank& rank) {
     HcclCommConfig config = config_named("mine");
     HcclComm comm = nullptr;
@@ -317,7 +289,7 @@ TEST(ClusterInfo, HasTheNameThatTheConfigGives) {
 }
 
 TEST(ClusterInfo, NamesRanksThatDoNotCome) {
-  const TableOf table(3);
+  const TableOf table({3});
   const PolicyFile policy(policy_text({}, kOneSecond));
   GroupOptions options;
   options.environment = policy.environment();
@@ -338,7 +310,7 @@ TEST(ClusterInfo, NamesRanksThatDoNotCome) {
 }
 
 TEST(ClusterInfo, OfAPeerThatDiesIsAnErrorForTheOthers) {
-  const TableOf table(2);
+  const TableOf table({2});
   run_ranks(2, Layout::kProcesses, [&](Rank& rank) {
     HcclComm comm = table.join(rank);
     expect_working(comm, 2);
@@ -353,8 +325,8 @@ TEST(ClusterInfo, OfAPeerThatDiesIsAnErrorForTheOthers) {
 
 // Two jobs of two ranks each whose tables name the same port.
 TEST(ClusterInfo, JobsWithOnePortDoNotMixTheirRanks) {
-  const TableOf first(2);
-  const TableOf second(table_text(2, first.port(), 64, 2));
+  const TableOf first({2});
+  const TableOf second(table_text({2}, first.port(), {.shift = 2}));
   run_ranks(4, Layout::kProcesses, [&](Rank& rank) {
     if (rank.rank() < 2) {  // the first: rank 0 listens meanwhile
       if (rank.rank() == 1) rank.await(0, 2);
@@ -381,7 +353,7 @@ TEST(ClusterInfo, JobsWithOnePortDoNotMixTheirRanks) {
 }
 
 TEST(ClusterInfo, InAGroupIsMadeAtItsEnd) {
-  const TableOf table(3);
+  const TableOf table({3});
   run_alone([&](Rank&) {
     const std::string path = table.path();
     HcclComm comms[3] = {};
@@ -409,6 +381,41 @@ TEST(ClusterInfo, InAGroupIsMadeAtItsEnd) {
     ok(HcclGroupStart());
     ok(HcclCommInitClusterInfo("/none", 0, &comms[0]));
     refused(HcclGroupEnd(), HCCL_E_INTERNAL, {"HcclCommInitClusterInfo", "'/none'"});
+  });
+}
+
+// Rank 0 is on device 3: the fourth port of the range, counted around.
+TEST(ClusterInfo, WithoutAPortMeetsAtOneOfTheRange) {
+  const TableOf table(R"({"status": "completed", "version": "1.0", "server_list": [
+    {"server_id": "h", "device": [{"rank_id": "0", "device_id": "3"}]}]})");
+  const TakenPort port;
+  const std::string taken = std::to_string(port.number());
+  for (const std::string& range : {"1," + taken, "7-9," + taken + ",10"}) {
+    GroupOptions options;
+    options.environment["HCCL_HOST_SOCKET_PORT_RANGE"] = range;
+    options.environment["HCCL_IF_BASE_PORT"] = "60000";
+    const auto body = [&](Rank&) {
+      ok(aclrtSetDevice(3));
+      table.refuse(0, HCCL_E_NETWORK, {"127.0.0.1 port " + taken, "the port is in use"});
+    };
+    run_alone(body, options);
+  }
+}
+
+TEST(ClusterInfo, WithoutMemoryTakesNoPort) {
+  const std::string port = std::to_string(free_port());
+  const TableOf table(R"({"status": "completed", "version": "1.0", "server_list": [
+    {"server_id": "h", "host_ip": "127.0.0.1", "device": [
+      {"rank_id": "0", "device_id": "0", "host_port": ")" +
+                      port + R"("}, {"rank_id": "1", "device_id": "1"}]}]})");
+  run_alone([&](Rank&) {
+    HcclCommConfig config = config_named("large");
+    config.hcclBufferSize = 1 << 30;  // MB
+    HcclComm comm = &comm;
+    refused(HcclCommInitClusterInfoConfig(table.path().c_str(), 0, &config, &comm), HCCL_E_OOM,
+            {table.path(), "allocating the HCCL buffer"});
+    check(comm == nullptr, "a failed call gave a communicator");
+    check(!somebody_listens(static_cast<uint16_t>(std::stoi(port))), "the port is taken");
   });
 }
 

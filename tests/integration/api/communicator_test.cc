@@ -390,5 +390,33 @@ TEST(Config, TheBufferSizeIsUsed) {
   });
 }
 
+/// A thread that begins when others have ended may have the id of one of them.
+TEST(Names, HandlesOfThreadsThatHaveEndedAreNobodys) {
+  GroupOptions options;
+  options.environment = {{"WEFT_DEVICES", "1"}};
+  const auto body = [](Rank& rank) {
+    const HcclRootInfo root = rank.share_root();
+    HcclComm comms[2] = {};
+    const auto make = [&](uint32_t i) {
+      ok(aclrtSetDevice(0));
+      ok(HcclCommInitRootInfo(2, &root, i, &comms[i]));
+    };
+    std::thread first(make, 0);
+    std::thread second(make, 1);
+    first.join();
+    second.join();
+    for (int i = 0; i < 2; ++i) {
+      std::thread([&] {
+        ok(aclrtSetDevice(0));
+        HcclComm found = nullptr;
+        refused(HcclCommGetHandleWithName(comm_name(comms[0]).c_str(), &found), HCCL_E_PARA,
+                {"2 ranks"});
+      }).join();
+    }
+    for (HcclComm comm : comms) ok(HcclCommDestroy(comm));
+  };
+  run_ranks(1, Layout::kThreads, body, options);
+}
+
 }  // namespace
 }  // namespace weft::test

@@ -219,16 +219,26 @@ TEST(WorkingPorts, WithRetriesSomeOperatorMustHaveRun) {
     HcclComm does_not = rank.join(&config);
     uint32_t ranks[] = {1, 0};
     bool backup[] = {true, false};
+    strcpy(config.hcclRetryEnable, "L2:01");
+    HcclComm also_retries = rank.join(&config);
     const bool in_environment = std::getenv("HCCL_OP_RETRY_ENABLE") != nullptr;
+    strcpy(config.hcclRetryEnable, in_environment ? "L2:0,L3:1" : "L2:1,L3:1");
+    HcclComm malformed = rank.join(&config);
+    strcpy(config.hcclRetryEnable, "  ");
+    HcclComm spaces = rank.join(&config);
     ok(HcclCommWorkingDevNicSet(does_not, ranks, backup, 2));
-    refused(HcclCommWorkingDevNicSet(retries, ranks, backup, 2), HCCL_E_PARA,
-            {"HcclCommWorkingDevNicSet", "no operator"});
-    if (in_environment) {
-      refused(HcclCommWorkingDevNicSet(by_default, ranks, backup, 2), HCCL_E_PARA, {"no operator"});
-    } else {
-      ok(HcclCommWorkingDevNicSet(by_default, ranks, backup, 2));
+    for (HcclComm comm : {retries, also_retries}) {
+      refused(HcclCommWorkingDevNicSet(comm, ranks, backup, 2), HCCL_E_PARA,
+              {"HcclCommWorkingDevNicSet", "no operator"});
     }
-    for (HcclComm comm : {by_default, retries, does_not}) {
+    for (HcclComm comm : {by_default, malformed, spaces}) {  // as the variable says
+      if (in_environment) {
+        refused(HcclCommWorkingDevNicSet(comm, ranks, backup, 2), HCCL_E_PARA, {"no operator"});
+      } else {
+        ok(HcclCommWorkingDevNicSet(comm, ranks, backup, 2));
+      }
+    }
+    for (HcclComm comm : {by_default, retries, does_not, also_retries, malformed, spaces}) {
       expect_working(comm, 2);
       ok(HcclCommWorkingDevNicSet(comm, ranks, backup, 2));
       ok(HcclCommWorkingDevNicSet(comm, ranks, backup, 0));

@@ -3,18 +3,14 @@
 // programs see of them is tested in tests/integration/python.
 #include "hccl/hcom.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "cases.hpp"
-#include "policy_file.hpp"
+#include "rank_table.hpp"
 #include "weft/comm.h"
 
 namespace weft::test {
@@ -22,50 +18,12 @@ namespace {
 
 const char* const kWorld = "hccl_world_group";
 
-/// A port that nobody has at the moment.
-uint16_t free_port() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(bind(fd, generic, size), 0);
-  EXPECT_EQ(getsockname(fd, generic, &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
-/// A rank table with so many ranks on each server, on the devices that the tests' ranks have.
-std::string table_text(const std::vector<uint32_t>& servers, uint32_t devices) {
-  std::string text;
-  uint32_t rank = 0;
-  for (size_t server = 0; server < servers.size(); ++server) {
-    text += (server == 0 ? "" : ",") + std::string(R"({"server_id":"s)") + std::to_string(server) +
-            R"(","host_ip":"127.0.0.1","device":[)";
-    for (uint32_t i = 0; i < servers[server]; ++i, ++rank) {
-      text += (i == 0 ? "" : ",") + std::string(R"({"device_id":")") +
-              std::to_string(rank % devices) + R"(","rank_id":")" + std::to_string(rank) +
-              R"(","device_port":")" + std::to_string(16666 + rank) + "\"" +
-              (rank == 0 ? R"(,"host_port":")" + std::to_string(free_port()) + "\"}" : "}");
-    }
-    text += "]}";
-  }
-  return R"({"status":"completed","version":"1.0","server_list":[)" + text + "]}";
-}
-
-class Table {
+class Table : public RankTable {
  public:
-  explicit Table(const std::vector<uint32_t>& servers, uint32_t devices = 8) {
-    write_file(path(), table_text(servers, devices));
-  }
-  std::string path() const { return folder_.path() / "ranks.json"; }
+  using RankTable::RankTable;
   void init(const Rank& rank) const {
     ok(HcomInitByFile(path().c_str(), std::to_string(rank.rank()).c_str()));
   }
-
- private:
-  Folder folder_;
 };
 
 GroupOptions small_buffers() {
@@ -179,15 +137,79 @@ TEST(Hcom, StrategiesOfSplittingAreCheckedKeptAndReplaced) {
     strategy();
     check(kind == WEFT_FUSION_BY_INDEX && count == 3 && numbers[2] == 7, "by index");
     ok(HcomSetGradFusionBySize(nullptr, 2, shares));
+    strategy();
+    check(kind == WEFT_FUSION_BY_SIZE && count == 2 && sizes[0] == 70.3F, "by size");
     ok(HcomSetGradFusionByIndex(nullptr, 1, indices));
     strategy();
-    check(kind == WEFT_FUSION_BY_SIZE && count == 2 && sizes[0] == 70.3F, "shares win");
+    check(kind == WEFT_FUSION_BY_INDEX && count == 1 && numbers[0] == indices[0], "the last one");
+    ok(HcomSetGradFusionBySize(nullptr, 2, shares));
     refused(weft_grad_fusion(nullptr, 1, &kind, &count, numbers, sizes), HCCL_E_PARA, {"room"});
     refused(weft_grad_fusion("g", 0, &kind, &count, nullptr, nullptr), HCCL_E_NOT_FOUND, {"'g'"});
     ok(HcomDestroy());
     table.init(rank);
     strategy();
     check(kind == WEFT_FUSION_DEFAULT, "a new world has the strategy of the old one");
+    ok(HcomDestroy());
+  };
+  run_ranks(1, Layout::kProcesses, body, small_buffers());
+}
+
+TEST(Hcom, WhatIsKnownOfAGroupGoesWithItsCommunicator) {
+  const Table table({1});
+  const auto body = [&](Rank& rank) {
+    uint32_t only[] = {0};
+    const uint32_t index[] = {4};
+    for (int round = 0; round < 2; ++round) {
+      table.init(rank);
+      ok(HcomCreateGroup("g", 1, only));
+      uint32_t kind = 99;
+      uint32_t count = 99;
+      ok(weft_grad_fusion("g", 0, &kind, &count, nullptr, nullptr));
+      check(kind == WEFT_FUSION_DEFAULT, "a new group has the strategy of an old one");
+      ok(HcomSetGradFusionByIndex("g", 1, index));
+      expect_working(comm_of("g"), 1);
+      ok(HcclCommDestroy(comm_of("g")));
+      refused(HcomDestroyGroup("g"), HCCL_E_NOT_FOUND, {"'g'"});
+      ok(HcclCommDestroy(comm_of(kWorld)));
+      ok(HcomDestroy());  // nothing is left to do
+      refused(HcomCreateGroup("g", 1, only), HCCL_E_PTR, {"HcomInitByFile"});
+    }
+  };
+  run_ranks(1, Layout::kProcesses, body, small_buffers());
+}
+
+TEST(Hcom, GroupsOutliveAWorldThatIsDestroyedByItsHandle) {
+  const Table table({1});
+  const auto body = [&](Rank& rank) {
+    uint32_t only[] = {0};
+    table.init(rank);
+    ok(HcomCreateGroup("g", 1, only));
+    expect_working(comm_of("g"), 1);
+    ok(HcclCommDestroy(comm_of(kWorld)));
+    table.init(rank);
+    refused(HcomCreateGroup("g", 1, only), HCCL_E_PARA, {"'g'"});
+    ok(HcomDestroy());
+    expect_working(comm_of("g"), 1);
+    ok(HcomDestroyGroup("g"));
+    refused(HcomDestroyGroup("g"), HCCL_E_NOT_FOUND, {"'g'"});
+  };
+  run_ranks(1, Layout::kProcesses, body, small_buffers());
+}
+
+TEST(Hcom, MakesAndDestroysNothingInAGroupOfCalls) {
+  const Table table({1});
+  const auto body = [&](Rank& rank) {
+    ok(HcclGroupStart());
+    refused(HcomInitByFile(table.path().c_str(), "0"), HCCL_E_PARA, {"HcclGroupEnd"});
+    ok(HcclGroupEnd());
+    table.init(rank);
+    uint32_t only[] = {0};
+    ok(HcomCreateGroup("g", 1, only));
+    ok(HcclGroupStart());
+    refused(HcomDestroyGroup("g"), HCCL_E_PARA, {"HcclGroupEnd"});
+    refused(HcomDestroy(), HCCL_E_PARA, {"HcclGroupEnd"});
+    ok(HcclGroupEnd());
+    expect_working(comm_of("g"), 1);
     ok(HcomDestroy());
   };
   run_ranks(1, Layout::kProcesses, body, small_buffers());
@@ -246,7 +268,7 @@ TEST_P(HcomIn, AWorldOfTheCInterfaceAnswersButIsNotSplit) {
 }
 
 TEST(Hcom, RanksThatShareADeviceHaveGroupsOfTheirOwn) {
-  const Table table({3}, 1);
+  const Table table({3}, {.count = 1});
   const auto body = [&](Rank& rank) {
     table.init(rank);
     rank.sync();

@@ -36,6 +36,47 @@ TEST(InitAll, AFailureLeavesNothing) {
   });
 }
 
+TEST(InitAll, AFailureGivesItsPortBack) {
+  GroupOptions options;
+  options.environment = {{"HCCL_IF_BASE_PORT", "61000"}};
+  run_alone(
+      [](Rank&) {
+        for (int round = 0; round < 40; ++round) {  // more than there are ports
+          int32_t devices[] = {0, 1000};
+          HcclComm comms[2] = {};
+          refused(HcclCommInitAll(2, devices, comms), HCCL_E_INTERNAL, {"device 1000"});
+        }
+        int32_t devices[] = {0, 1};
+        HcclComm comms[2] = {};
+        ok(HcclCommInitAll(2, devices, comms));
+        for (HcclComm comm : comms) ok(HcclCommDestroy(comm));
+      },
+      options);
+}
+
+TEST(InitAll, ARankThatFailsBehindItsDeviceEndsItAtOnceWithItsReason) {
+  GroupOptions options;  // long before ranks give up waiting for each other
+  options.environment = {{"WEFT_DEVICE_MEMORY", "1G"}};
+  run_alone(
+      [](Rank&) {
+        ok(aclrtSetDevice(1));
+        void* most = nullptr;
+        ok(aclrtMalloc(&most, size_t{900} << 20, ACL_MEM_MALLOC_HUGE_FIRST));
+        ok(aclrtSetDevice(0));
+        int32_t devices[] = {0, 2, 1};
+        HcclComm comms[3] = {};
+        ok(HcclCommInitAll(2, devices, comms));
+        const size_t descriptors = open_descriptors();
+        for (HcclComm comm : {comms[0], comms[1]}) ok(HcclCommDestroy(comm));
+        refused(HcclCommInitAll(3, devices, comms), HCCL_E_INTERNAL,
+                {"rank 2 on device 1", "no room"});
+        for (HcclComm comm : comms) check(comm == nullptr, "a communicator was left");
+        eventually([&] { return open_descriptors() < descriptors; }, "nothing listens");
+        ok(aclrtFree(most));
+      },
+      options);
+}
+
 TEST(InitAll, MakesOneRankOnEveryDeviceAndKeepsTheCurrentOne) {
   run_alone([](Rank&) {
     ok(aclrtSetDevice(5));

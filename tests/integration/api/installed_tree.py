@@ -54,7 +54,8 @@ def check_layout(prefix):
                  "lib64/weft/plugins/algo-ring.so", "lib64/weft/plugins/algo-tree.so",
                  "lib64/weft/plugins/mem-symwin.so", "lib64/weft/plugins/mem-zerocopy.so",
                  "lib64/weft/plugins/transport-hccs-sdma.so",
-                 "etc/weft/policy.toml", "bin/weft", "python/hccl/manage/api.py",
+                 "etc/weft/policy.toml", "etc/weft/host.toml", "etc/weft/a3-supernode.toml",
+                 "etc/weft/two-level.toml", "bin/weft", "python/hccl/manage/api.py",
                  "python/hccl/split/api.py", "set_env.sh"):
         if not (prefix / name).exists():
             fail(f"{name} is not installed")

@@ -2,6 +2,8 @@
 // The end of communicators: while they are busy, with memory that they know, by many threads, not
 // at all; handles that are none (any more); and that nothing of them stays behind.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -257,7 +259,7 @@ TEST(End, OfManyThreadsOneDestroys) {
         threads.emplace_back([&] {
           const HcclResult code = HcclCommDestroy(comm);
           if (code == HCCL_SUCCESS) ++destroyed;
-          if (code != HCCL_SUCCESS && code != HCCL_E_PARA && code != HCCL_E_AGAIN) ++others;
+          if (code != HCCL_SUCCESS && code != HCCL_E_PARA) ++others;
         });
       }
       for (std::thread& thread : threads) thread.join();
@@ -265,6 +267,54 @@ TEST(End, OfManyThreadsOneDestroys) {
                                                " times, with " + std::to_string(others.load()) +
                                                " other codes");
     }
+  });
+}
+
+TEST(End, WhileAnOperatorIsBeingCalledWaitsForIt) {
+  run_alone([](Rank& rank) {
+    for (int round = 0; round < 50; ++round) {
+      HcclComm comm = rank.join();
+      std::atomic<bool> called{false};
+      std::thread caller([&] {
+        ok(aclrtSetDevice(rank.device()));
+        const Stream stream;
+        Arena arena(Memory::kDevice, 8);
+        std::byte* data = arena.lend(8);
+        HcclResult code = HCCL_SUCCESS;
+        for (uint64_t count = 1; code == HCCL_SUCCESS; ++count) {
+          code = HcclAllReduce(data, data, 1 + count % 8, HCCL_DATA_TYPE_INT8, HCCL_REDUCE_SUM,
+                               comm, stream);
+          stream.synchronize();
+          called = true;
+        }
+        check(code == HCCL_E_PARA, "it ended with " + std::to_string(code));
+      });
+      while (!called) std::this_thread::yield();
+      HcclResult code = HCCL_E_AGAIN;
+      while (code == HCCL_E_AGAIN) code = HcclCommDestroy(comm);
+      caller.join();
+      check(code == HCCL_SUCCESS, "destroying ended with " + std::to_string(code));
+    }
+  });
+}
+
+TEST(End, InAForkedChildIsNoConcernOfItsParent) {
+  run_ranks(2, Layout::kProcesses, [](Rank& rank) {
+    HcclComm comm = rank.join();
+    expect_working(comm, 2);
+    const pid_t child = fork();
+    if (child == 0) {
+      HcclResult state = HCCL_SUCCESS;
+      const bool right =
+          HcclGetCommAsyncError(comm, &state) == HCCL_SUCCESS && state == HCCL_E_UNAVAIL;
+      _exit(right ? 0 : 1);
+    }
+    int end = -1;
+    check(waitpid(child, &end, 0) == child, "there is no child");
+    check(end == 0, "the child ended with " + std::to_string(end));
+    expect_working(comm, 2);
+    rank.sync();
+    ok(HcclCommDestroy(comm));
   });
 }
 

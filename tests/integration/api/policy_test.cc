@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cases.hpp"
 #include "policy_file.hpp"
@@ -269,6 +274,119 @@ TEST(RequireCheck, IsNotAskedForByDefault) {
     ok(HcclCommDestroy(comm));
   };
   run_ranks(3, Layout::kProcesses, body, with_mistakes(policy));
+}
+
+HcclCommConfig config_named(const std::string& name) {
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  config.hcclBufferSize = 1;
+  std::memcpy(config.hcclCommName, name.c_str(), name.size() + 1);
+  return config;
+}
+
+TEST(Policy, RulesLookAtTheNameOfTheCommunicator) {
+  const PolicyFile policy(
+      policy_text({{"all_reduce",
+                    "ring.all_reduce\"\nwhen = { communicator = \"tp*\" }\n"
+                    "[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.one_shot\"\nwhen = { communicator "
+                    "= [\"a\", \"b\"] }\n"
+                    "[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.two_shot"}}));
+  const std::pair<std::string, std::string> cases[] = {{"tp", "ring.all_reduce"},
+                                                       {"tp-17", "ring.all_reduce"},
+                                                       {"b", "mesh.one_shot"},
+                                                       {"ba", "mesh.two_shot"},
+                                                       {"", "mesh.two_shot"}};
+  const auto body = [&](Rank& rank) {
+    for (const auto& [name, wanted] : cases) {
+      const HcclCommConfig config = config_named(name);
+      HcclComm comm = rank.join(&config);
+      sum_once(comm);
+      check(last_call(comm).algorithm == wanted, name + ": " + last_call(comm).algorithm);
+      // A sub communicator has a name of its own.
+      HcclCommConfig inner = config_named("tp_inner");
+      uint32_t members[] = {0, 1};
+      HcclComm sub = nullptr;
+      ok(HcclCreateSubCommConfig(&comm, 2, members, 1, rank.rank(), &inner, &sub));
+      sum_once(sub);
+      check(last_call(sub).algorithm == "ring.all_reduce", last_call(sub).algorithm);
+      ok(HcclCommDestroy(sub));
+      ok(HcclCommDestroy(comm));
+    }
+  };
+  run_ranks(2, Layout::kProcesses, body, with_policy(policy.path()));
+}
+
+/// What the ranks' processes write to standard error while they make communicators and calls.
+std::string log_of(Layout layout, GroupOptions options, const std::function<void(HcclComm)>& calls,
+                   int communicators = 1) {
+  const Folder folder;
+  const fs::path log = folder.path() / "log";
+  const auto body = [&](Rank& rank) {
+    const int fd = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    dup2(fd, STDERR_FILENO);
+    std::vector<HcclComm> comms;
+    for (int i = 0; i < communicators; ++i) {
+      const HcclCommConfig config = config_named("c" + std::to_string(i));
+      comms.push_back(rank.join(&config));
+      calls(comms.back());
+    }
+    for (HcclComm comm : comms) ok(HcclCommDestroy(comm));
+  };
+  run_ranks(2, layout, body, options);
+  return read_file(log);
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+constexpr const char* kIdle = "no rule of it has decided a call: ";
+
+TEST(IdlePolicy, IsToldOfOnceWhenTheLastCommunicatorEnds) {
+  const PolicyFile policy(policy_text());
+  for (const Layout layout : {Layout::kThreads, Layout::kProcesses}) {
+    GroupOptions options = with_policy(policy.path());
+    options.environment["HCCL_ALGO"] = "level0:ring";
+    const auto sum = [](HcclComm comm) { sum_once(comm); };
+    const std::string log = log_of(layout, options, sum, 3);
+    EXPECT_EQ(count(log, kIdle), 1U) << log;
+    EXPECT_EQ(count(log, policy.path() + " (WEFT_POLICY)"), 1U) << log;
+    EXPECT_EQ(count(log, "HCCL_ALGO or hcclAlgo has decided all"), 1U) << log;
+  }
+}
+
+TEST(IdlePolicy, IsOneUnderWhichNothingWasCalled) {
+  const PolicyFile policy(policy_text());
+  const std::string log = log_of(Layout::kProcesses, with_policy(policy.path()), [](HcclComm) {});
+  EXPECT_EQ(count(log, "no operator was called that needs an algorithm"), 1U) << log;
+}
+
+TEST(IdlePolicy, IsNoneWhenSomeRuleHasDecided) {
+  const PolicyFile policy(policy_text());
+  const auto sum = [](HcclComm comm) { sum_once(comm); };
+  EXPECT_EQ(count(log_of(Layout::kProcesses, with_policy(policy.path()), sum), kIdle), 0U);
+  // A wish is fulfilled by the first rule that answers to it.
+  GroupOptions options = with_policy(policy.path());
+  options.environment["HCCL_ALGO"] = "level0:fullmesh";
+  EXPECT_EQ(count(log_of(Layout::kProcesses, options, sum), kIdle), 0U);
+  // Nobody chose the policy.
+  options = {};
+  options.environment["WEFT_POLICY"] = "";
+  EXPECT_EQ(count(log_of(Layout::kProcesses, options, [](HcclComm) {}), kIdle), 0U);
+}
+
+TEST(IdlePolicy, OnlyRulesWithoutConditionsAreToldOfWithInfo) {
+  const PolicyFile policy(policy_text({{"all_reduce",
+                                        "ring.all_reduce\"\nwhen = { communicator = \"tp*\" }\n"
+                                        "[[rule]]\nop = \"all_reduce\"\nuse = \"mesh.two_shot"}}));
+  const auto sum = [](HcclComm comm) { sum_once(comm); };
+  GroupOptions options = with_policy(policy.path());
+  EXPECT_EQ(count(log_of(Layout::kProcesses, options, sum), "rules with conditions"), 0U);
+  options.environment["WEFT_LOG"] = "info";
+  const std::string log = log_of(Layout::kProcesses, options, sum);
+  EXPECT_EQ(count(log, "none of its 1 rules with conditions has decided a call"), 1U) << log;
 }
 
 /// An installation of its own, with the plugins of this build but one.

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -81,6 +83,53 @@ TEST(StateCallback, IsToldOfResumingWhatWasSuspended) {
     check(seen.destroying == HCCL_E_AGAIN, "not while it is resumed");
     expect_working(comm, 1);
     ok(HcclCommDestroy(comm));
+  });
+}
+
+TEST(StateCallback, ResumingMeanwhileFindsNothing) {
+  run_alone([](Rank& rank) {
+    struct Other {
+      std::atomic<bool> begun{false};
+      std::thread thread;
+      HcclResult code = HCCL_SUCCESS;
+    } other;
+    const auto start = [](HcclComm comm, HcclCommStatePhase phase, void* args) {
+      auto& seen = *static_cast<Other*>(args);
+      if (phase != HCCL_COMM_STATE_PHASE_DESTROY_PRE) return HCCL_SUCCESS;
+      seen.thread = std::thread([&seen, comm] {
+        seen.begun = true;
+        seen.code = HcclCommResume(comm);
+      });
+      while (!seen.begun) std::this_thread::yield();
+      return HCCL_SUCCESS;
+    };
+    for (int round = 0; round < 20; ++round) {
+      HcclComm comm = rank.join();
+      ok(HcclCommSuspend(comm));
+      ok(HcclCommRegCommStateCallback("start", start, &other));
+      ok(HcclCommDestroy(comm));
+      other.thread.join();
+      check(other.code == HCCL_E_PARA, "it was resumed: " + std::to_string(other.code));
+      other.begun = false;
+    }
+  });
+}
+
+TEST(StateCallback, InAGroupHasTheCallersDevice) {
+  static int32_t device = -1;
+  run_alone([](Rank& rank) {
+    ok(aclrtSetDevice(3));
+    HcclComm comm = rank.join();
+    ok(HcclCommRegCommStateCallback(
+        "device",
+        [](HcclComm, HcclCommStatePhase, void*) {
+          return aclrtGetDevice(&device) == ACL_SUCCESS ? HCCL_SUCCESS : HCCL_E_RUNTIME;
+        },
+        nullptr));
+    ok(HcclGroupStart());
+    ok(HcclCommDestroy(comm));
+    ok(HcclGroupEnd());
+    check(device == 3, "the device is " + std::to_string(device));
   });
 }
 

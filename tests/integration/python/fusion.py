@@ -2,11 +2,12 @@
 """all_reduce_gradients() in a world of four ranks: sums, segments, strategies, and what fails."""
 import array
 import ctypes
+import threading
 
 import numpy
 from ranks import refused, run
 
-from hccl import fusion, world
+from hccl import _library, fusion, world
 from hccl.manage import api
 from hccl.split import api as split
 
@@ -50,7 +51,7 @@ def check_other_arrays(rank, ranks):
 
 
 def check_strategies(rank, ranks):
-    """A list of a kind takes the place of the one before; sizes win over indices."""
+    """A strategy takes the place of the one before, of whichever kind they are."""
     floats = ["float32"]
     # 60, 4000, 4, 0, 408 and 262148 bytes: the middle of the last one lies in the first 96.54 %.
     check_sums(floats, rank, ranks, [[0, 1, 2, 4, 5]])
@@ -64,7 +65,7 @@ def check_strategies(rank, ranks):
     split.set_split_strategy_by_size([70.3, 29.7])  # no floats in C are 100 together
     check_sums(floats, rank, ranks, [[0, 1, 2, 4, 5]])
     split.set_split_strategy_by_idx([0])
-    check_sums(floats, rank, ranks, [[0, 1, 2, 4, 5]])
+    check_sums(floats, rank, ranks, [[0], [1, 2, 4, 5]])
     # Each group has its own.
     api.create_group("all", len(ranks), list(ranks))
     split.set_split_strategy_by_idx([1], "all")
@@ -106,6 +107,33 @@ def check_differences(rank, ranks):
     assert (data == before).all()
 
 
+def check_threads(rank):
+    """A thread that has ended keeps no device memory."""
+    acl = _library.acl()
+    device = ctypes.c_int32()
+    assert acl.aclrtGetDevice(ctypes.byref(device)) == 0
+    api.create_group(f"alone{rank}", 1, [rank])
+
+    def reduce(done):
+        assert acl.aclrtSetDevice(device) == 0
+        data = numpy.ones(1 << 20)
+        fusion.all_reduce_gradients([data], f"alone{rank}")
+        done.append(data.sum() == 1 << 20)
+
+    def free_after_a_thread():
+        done = []
+        thread = threading.Thread(target=reduce, args=(done,))
+        thread.start()
+        thread.join()
+        assert done == [True]
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        assert acl.aclrtGetMemInfo(0, ctypes.byref(free), ctypes.byref(total)) == 0
+        return free.value
+
+    first = free_after_a_thread()
+    assert free_after_a_thread() >= first
+
+
 def body(arguments, rank, ranks, wait):
     world.init(**arguments)
     everyone = range(ranks)
@@ -115,6 +143,7 @@ def body(arguments, rank, ranks, wait):
     check_types(rank, everyone)
     check_other_arrays(rank, everyone)
     check_bits(rank, everyone)
+    check_threads(rank)
     check_differences(rank, everyone)
     with refused("all reduce gradients error. ret[1]") as said:
         fusion.all_reduce_gradients([numpy.zeros(1)], "nobody")

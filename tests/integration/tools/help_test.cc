@@ -10,13 +10,13 @@ namespace {
 TEST(Help, ListsEverySubcommand) {
   const Outcome outcome = weft({"help"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char* name : {"run", "bench", "explain", "plugins", "check", "env"}) {
+  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "check", "env"}) {
     EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
   }
 }
 
 TEST(Help, EverySubcommandExplainsItself) {
-  for (const char* name : {"run", "bench", "explain", "plugins", "check", "env"}) {
+  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "check", "env"}) {
     const Outcome outcome = weft({name, "--help"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_NE(outcome.out.find(std::string("Usage: weft ") + name), std::string::npos);
@@ -111,7 +111,57 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLine{"BenchNoTimeForASize",
                   {"bench", "barrier", "-n", "2", "--min-time", "2", "--timeout", "2"},
                   "less than --timeout"},
+        WrongLine{"BenchInitOfAnOperation",
+                  {"bench", "--init", "barrier", "-n", "2"},
+                  "measures no operation"},
+        WrongLine{"BenchInitWithoutRanks", {"bench", "--init"}, "-n is missing"},
+        WrongLine{"BenchInitOfASize", {"bench", "--init", "-n", "2", "-b", "8"}, "no --begin"},
+        WrongLine{"BenchInitLimit", {"bench", "--init", "-n", "2", "--limit"}, "no --limit"},
+        WrongLine{
+            "BenchInitTooMany", {"bench", "--init", "-n", "2", "--iters", "1001"}, "at most 1000"},
         WrongLine{"BenchTwoOperations", {"bench", "barrier", "barrier", "-n", "2"}, "too many"},
+        WrongLine{"NewWithoutKind", {"new"}, "what?"},
+        WrongLine{"NewUnknownKind", {"new", "algoritm", "x"}, "did you mean 'algorithm'?"},
+        WrongLine{"NewWithoutName", {"new", "algorithm"}, "what shall"},
+        WrongLine{"NewBadName", {"new", "algorithm", "My-1"}, "'My-1' is no name"},
+        WrongLine{"NewTwoNames", {"new", "algorithm", "a", "b"}, "'b' is one word too many"},
+        WrongLine{"ExplainOfNothing", {"explain", "--op", "allreduce", "-n", "2"}, "'all_reduce'"},
+        WrongLine{"ExplainWithoutRanks", {"explain", "--op", "barrier"}, "-n is missing"},
+        WrongLine{"ExplainTooManyRanks", {"explain", "--op", "barrier", "-n", "1025"}, "1024"},
+        WrongLine{"ExplainNoSuchRoot",
+                  {"explain", "--op", "broadcast", "-n", "2", "--root", "2"},
+                  "no rank 2"},
+        WrongLine{"ExplainRootOfAllReduce",
+                  {"explain", "--op", "all_reduce", "-n", "2", "--root", "1"},
+                  "no --root"},
+        WrongLine{"ExplainReductionOfGather",
+                  {"explain", "--op", "all_gather", "-n", "2", "-o", "max"},
+                  "no reduction"},
+        WrongLine{"ExplainUnreducibleType",
+                  {"explain", "--op", "all_reduce", "-n", "2", "-d", "int128"},
+                  "cannot be reduced"},
+        WrongLine{"ExplainSizeOfBarrier",
+                  {"explain", "--op", "barrier", "-n", "2", "-b", "8"},
+                  "no data"},
+        WrongLine{
+            "ExplainHosts", {"explain", "--op", "barrier", "-n", "2", "--hosts", "3"}, "3 hosts"},
+        WrongLine{"ExplainMemoryOfAPlan",
+                  {"explain", "--op", "barrier", "-n", "2", "--memory", "heap"},
+                  "carried out"},
+        WrongLine{"ExplainPlanOfARun",
+                  {"explain", "all_reduce", "-n", "2", "--policy", "x"},
+                  "--policy is for --op"},
+        WrongLine{"ExplainReductionAsOp",
+                  {"explain", "all_reduce", "-n", "2", "--op", "max"},
+                  "a reduction is -o"},
+        WrongLine{"ExplainRankWithoutSteps",
+                  {"explain", "--op", "barrier", "-n", "2", "--rank", "1"},
+                  "--steps"},
+        WrongLine{"PolicyOfNothing", {"policy"}, "lint, show or diff?"},
+        WrongLine{"PolicyUnknown", {"policy", "lnit"}, "did you mean 'lint'?"},
+        WrongLine{"PolicyDiffOfOne", {"policy", "diff", "a.toml"}, "two files"},
+        WrongLine{"PolicyLintOfTwo", {"policy", "lint", "a", "b"}, "too many"},
+        WrongLine{"PolicyStrictShow", {"policy", "show", "--strict"}, "for lint"},
         WrongLine{"PluginsWithWord", {"plugins", "mesh"}, "too many"},
         WrongLine{"CheckWithoutWord", {"check"}, "which plugin?"},
         WrongLine{"CheckUnknownName", {"check", "mehs"}, "did you mean 'mesh'?"},

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,13 +35,31 @@ inline std::string edited(std::string text, const std::string& from, const std::
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
+/// Where table_of() puts tables.
+inline std::string file_of_tables() {
+  return testing::TempDir() + "weft-tables-" + std::to_string(getpid()) + ".json";
+}
+
+/// Of a text, read from a file. What is not completed is a time-out.
+inline RankTable table_of(const std::string& text) {
+  const std::string path = file_of_tables();
+  struct Removed {
+    const std::string& path;
+    ~Removed() { std::filesystem::remove(path); }
+  } const removed{path};
+  std::ofstream(path) << text;
+  Patience none;
+  none.limit = std::chrono::milliseconds(0);
+  return RankTableFile(path).table(none);
+}
+
 inline void expect_refused(const std::string& text, HcclResult code, const std::string& message) {
   try {
-    (void)parse_rank_table(text, "t.json");
+    (void)table_of(text);
     ADD_FAILURE() << "accepted: " << text;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code) << error.what();
-    const std::string wanted = "rank table t.json: " + message;
+    const std::string wanted = "rank table " + file_of_tables() + ": " + message;
     EXPECT_EQ(std::string(error.what()).substr(0, wanted.size()), wanted) << error.what();
   }
 }

@@ -17,7 +17,7 @@ const std::string kTwoServers = R"({
       {"device_id": "0", "rank_id": "3", "device_port": "65535", "backup_device_port": "7"}]}]})";
 
 TEST(RankTable1, TellsWhereTheRanksAre) {
-  const RankTable table = parse_rank_table(kTwoServers, "t.json");
+  const RankTable table = table_of(kTwoServers);
   EXPECT_EQ(table.servers, std::vector<std::string>({"hostB", "hostA"}));
   EXPECT_EQ(places(table), "0/1 1/0 0/3 1/0");
   EXPECT_EQ(table.root_ip, "");
@@ -27,29 +27,26 @@ TEST(RankTable1, TellsWhereTheRanksAre) {
 TEST(RankTable1, TellsWhereRankZeroIsMet) {
   const std::string named = edited(edited(kTwoServers, "hostB", "10.9.0.1"), "\"rank_id\": \"0\"",
                                    "\"rank_id\": \"0\", \"host_port\": \"5\"");
-  const RankTable by_id = parse_rank_table(named, "t.json");
+  const RankTable by_id = table_of(named);
   EXPECT_EQ(by_id.root_ip, "10.9.0.1");
   EXPECT_EQ(by_id.root_port, 5);
   const std::string addressed =
       edited(named, "\"device\"", "\"host_ip\": \"10.9.0.2\", \"device\"");
-  EXPECT_EQ(parse_rank_table(addressed, "t.json").root_ip, "10.9.0.2");
+  EXPECT_EQ(table_of(addressed).root_ip, "10.9.0.2");
 }
 
 TEST(RankTable1, OfOneServerNeedsNoAddresses) {
-  const RankTable table = parse_rank_table(
+  const RankTable table = table_of(
       R"({"version": "1.0", "status": "completed", "server_list": [{"server_id": "10.0.0.1",
-          "device": [{"rank_id": "0", "device_id": "7"}]}]})",
-      "t.json");
+          "device": [{"rank_id": "0", "device_id": "7"}]}]})");
   EXPECT_EQ(table.servers, std::vector<std::string>({"10.0.0.1"}));
   EXPECT_EQ(places(table), "0/7");
   EXPECT_EQ(table.root_ip, "");  // all ranks are on this host, whatever it calls itself
 }
 
 TEST(RankTable1, HasADigestOfWhatItSays) {
-  const RankTable table = parse_rank_table(kTwoServers, "t.json");
-  const auto digest = [](const std::string& text) {
-    return parse_rank_table(text, "other.json").digest;
-  };
+  const RankTable table = table_of(kTwoServers);
+  const auto digest = [](const std::string& text) { return table_of(text).digest; };
   EXPECT_EQ(table.digest, digest(edited(kTwoServers, "\"status\": \"completed\", ", "\n\t")
                                      .insert(1, "\"status\":\"completed\",")));
   EXPECT_NE(table.digest, digest(edited(kTwoServers, "6003", "6004")));
@@ -61,8 +58,8 @@ const Mistake kTop[] = {
     {"NoObject", kTwoServers.c_str(), "[1, 2]", kPara, "the text is an array of 2: allowed is"},
     {"NoStatus", "\"status\"", "\"state\"", kAbsent, "status is missing, it is required"},
     {"StatusNumber", "\"completed\"", "1", kPara, "status is 1: allowed is a string"},
-    {"Initializing", "completed", "initializing", HCCL_E_UNAVAIL,
-     "status is \"initializing\": allowed is \"completed\""},
+    {"Initializing", "completed", "initializing", HCCL_E_TIMEOUT,
+     "status is \"initializing\": it did not become \"completed\""},
     {"VersionNumber", "\"1.0\"", "1.0", kPara, "version is 1.0: allowed is a string"},
     {"VersionUnknown", "\"1.0\"", "\"1.3\"", HCCL_E_NOT_SUPPORT,
      "version is \"1.3\": allowed are 1.0, 1.1, 1.2 and 2.0"},
@@ -142,6 +139,18 @@ const Mistake kDevices[] = {
 };
 TEST(RankTable1, NamesMistakesOfDevices) { expect_refused(kTwoServers, kDevices); }
 
+TEST(RankTable1, KnowsAnAddressHoweverItIsWritten) {
+  const std::string table = R"({"status": "completed", "version": "1.0", "server_list": [
+    {"server_id": "a", "device": [
+      {"device_id": "0", "rank_id": "0", "device_ip": "fd00::1"}]},
+    {"server_id": "b", "device": [
+      {"device_id": "0", "rank_id": "1", "device_ip": "FD00::2"}]}]})";
+  EXPECT_EQ(places(table_of(table)), "0/0 1/0");
+  expect_refused(edited(table, "FD00::2", "FD00:0:0:0:0:0:0:1"), kPara,
+                 "server_list[1].device[0].device_ip is \"FD00:0:0:0:0:0:0:1\": "
+                 "server_list[0].device[0].device_ip has it too");
+}
+
 // Device 0 of two servers of one superpod, and of a third in another.
 const std::string kPods = R"({"status": "completed", "version": "1.2", "server_list": [
     {"server_id": "a", "host_ip": "::1", "device": [
@@ -155,14 +164,14 @@ const std::string kPods = R"({"status": "completed", "version": "1.2", "server_l
     {"super_pod_id": "q", "server_list": [{"server_id": "c"}]}]})";
 
 TEST(RankTable12, HasSuperpodsOrGoesWithout) {
-  EXPECT_EQ(places(parse_rank_table(kPods, "t.json")), "0/0 1/0 2/0");
-  EXPECT_EQ(parse_rank_table(kPods, "t.json").root_ip, "::1");
-  (void)parse_rank_table(edited(kPods, "super_pod_list", "x"), "t.json");
-  // A device without an id in its superpod: the servers are plain ones, the other ids do not count.
+  EXPECT_EQ(places(table_of(kPods)), "0/0 1/0 2/0");
+  EXPECT_EQ(table_of(kPods).root_ip, "::1");
+  (void)table_of(edited(kPods, "super_pod_list", "x"));
+  // A device without an id in its superpod: the servers are plain ones, the other ids may be equal.
   const std::string plain = edited(kPods, ", \"super_device_id\": \"11\"", "");
-  (void)parse_rank_table(edited(plain, "\"10\"", "\"x\""), "t.json");
+  (void)table_of(edited(plain, "]},\n    {\"super_pod_id\": \"q\", \"server_list\": [", ", "));
   // 1.0 knows no superpods.
-  (void)parse_rank_table(edited(edited(kPods, "\"p\"", "\"q\""), "1.2", "1.0"), "t.json");
+  (void)table_of(edited(edited(kPods, "\"p\"", "\"q\""), "1.2", "1.0"));
 }
 
 const Mistake kOfPods[] = {
@@ -191,6 +200,19 @@ const Mistake kOfPods[] = {
 };
 TEST(RankTable12, NamesMistakesOfPods) { expect_refused(kPods, kOfPods); }
 
+TEST(RankTable12, LooksAtIdsInSuperpodsEvenOfPlainServers) {
+  const std::string without_list = edited(kPods, "super_pod_list", "x");
+  const std::string without_one = edited(kPods, ", \"super_device_id\": \"11\"", "");
+  for (const std::string& plain : {without_list, without_one}) {
+    expect_refused(edited(plain, "\"10\"", "\"x\""), kPara,
+                   "server_list[0].device[0].super_device_id is \"x\": allowed is a decimal");
+    expect_refused(edited(plain, "\"10\"", "10"), kPara,
+                   "server_list[0].device[0].super_device_id is 10: allowed is a decimal");
+  }
+  // 1.0 knows no superpods.
+  (void)table_of(edited(edited(kPods, "\"10\"", "10"), "1.2", "1.0"));
+}
+
 const std::string kHosts = R"({"status": "completed", "version": "1.1", "collective_id": "x",
   "node_list": [
     {"node_addr": "10.0.0.1", "ranks": [
@@ -199,13 +221,26 @@ const std::string kHosts = R"({"status": "completed", "version": "1.1", "collect
     {"node_addr": "10.0.0.2", "ranks": [{"rank_id": "2", "device_id": "0"}]}]})";
 
 TEST(RankTable11, TellsWhereTheRanksAre) {
-  const RankTable table = parse_rank_table(kHosts, "t.json");
+  const RankTable table = table_of(kHosts);
   EXPECT_EQ(table.servers, std::vector<std::string>({"10.0.0.1", "10.0.0.2"}));
   EXPECT_EQ(places(table), "0/1 0/0 1/0");
   EXPECT_EQ(table.root_ip, "10.0.0.6");
   EXPECT_EQ(table.root_port, 7000);
   const std::string plain = edited(kHosts, ", \"rank_ip\": \"10.0.0.6\"", "");
-  EXPECT_EQ(parse_rank_table(plain, "t.json").root_ip, "10.0.0.1");
+  EXPECT_EQ(table_of(plain).root_ip, "10.0.0.1");
+}
+
+TEST(RankTable11, RanksOnOneDeviceHaveAPortEach) {
+  const std::string shared = edited(kHosts, "\"device_id\": \"1\"", "\"device_id\": \"0\"");
+  EXPECT_EQ(places(table_of(shared)), "0/0 0/0 1/0");
+  for (const std::string& bad :
+       {edited(shared, "\"7001\"", "\"7000\""),
+        edited(edited(shared, ", \"port\": \"7000\"", ""), ", \"port\": \"7001\"", "")}) {
+    expect_refused(
+        bad, kPara,
+        "node_list[0].ranks[1].device_id is \"0\": node_list[0].ranks[0].device_id has it "
+        "too, ranks of a node on one device need a port each");
+  }
 }
 
 const Mistake kOfHosts[] = {

@@ -21,7 +21,7 @@ const std::string kRacks = R"({"version": "2.0", "detour": "true", "rank_count":
     {"net_layer": 0, "net_instance_id": "rack0", "rank_addr_list": []}]}]})";
 
 TEST(RankTable2, TellsWhereTheRanksAre) {
-  const RankTable table = parse_rank_table(kRacks, "t.json");
+  const RankTable table = table_of(kRacks);
   EXPECT_EQ(table.servers, std::vector<std::string>({"rack1", "rack0"}));
   EXPECT_EQ(places(table), "1/4 1/64 0/0");
   EXPECT_EQ(table.root_ip, "::2");
@@ -29,23 +29,34 @@ TEST(RankTable2, TellsWhereTheRanksAre) {
 }
 
 TEST(RankTable2, TellsWhereRankZeroIsMet) {
-  const RankTable by_port =
-      parse_rank_table(edited(kRacks, ", \"listen_port\": 7777", ""), "t.json");
+  const RankTable by_port = table_of(edited(kRacks, ", \"listen_port\": 7777", ""));
   EXPECT_EQ(by_port.root_ip, "::2");
   EXPECT_EQ(by_port.root_port, 7000);
-  const RankTable unsaid = parse_rank_table(edited(kRacks, "control_plane", "x"), "t.json");
+  const RankTable unsaid = table_of(edited(kRacks, "control_plane", "x"));
   EXPECT_EQ(unsaid.root_ip, "");
   EXPECT_EQ(unsaid.root_port, 7000);
 }
 
 TEST(RankTable2, RanksOutsideOfLayerZeroAreOnServersOfTheirOwn) {
-  const RankTable table = parse_rank_table(
+  const RankTable table = table_of(
       R"({"version": "2.0", "status": "completed", "rank_count": 2, "rank_list": [
         {"rank_id": 0, "local_id": 0, "device_id": 0, "level_list": []},
         {"rank_id": 1, "local_id": 0, "device_id": 0, "level_list": [
-          {"net_layer": 1, "net_instance_id": "x", "rank_addr_list": []}]}]})",
-      "t.json");
+          {"net_layer": 1, "net_instance_id": "x", "rank_addr_list": []}]}]})");
   EXPECT_EQ(places(table), "0/0 1/0");
+}
+
+TEST(RankTable2, RanksOnOneDeviceHaveADevicePortEach) {
+  const std::string table = R"({"version": "2.0", "rank_count": 2, "rank_list": [
+    {"rank_id": 0, "local_id": 0, "device_id": 3, "device_port": 16667, "level_list": [
+      {"net_layer": 0, "net_instance_id": "rack", "rank_addr_list": []}]},
+    {"rank_id": 1, "local_id": 0, "device_id": 3, "level_list": [
+      {"net_layer": 0, "net_instance_id": "rack", "rank_addr_list": []}]}]})";
+  EXPECT_EQ(places(table_of(table)), "0/3 0/3");
+  const std::string refusal =
+      "rank_list[1].device_id is 3: rank_list[0].device_id has it too, and the device_port 16666";
+  expect_refused(edited(table, "16667", "16666"), kPara, refusal);
+  expect_refused(edited(table, ", \"device_port\": 16667", ""), kPara, refusal);
 }
 
 const Mistake kRanks[] = {

@@ -32,7 +32,7 @@ class TableFile : public testing::Test {
 
   void expect_unreadable(const std::string& path, const std::string& why) const {
     try {
-      (void)read_rank_table(path);
+      (void)RankTableFile(path).table();
       ADD_FAILURE() << "was read: " << path;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), HCCL_E_INTERNAL) << error.what();
@@ -46,7 +46,7 @@ class TableFile : public testing::Test {
 
 TEST_F(TableFile, IsRead) {
   write(kGood);
-  EXPECT_EQ(places(read_rank_table(path_)), "0/0");
+  EXPECT_EQ(places(RankTableFile(path_).table()), "0/0");
 }
 
 TEST_F(TableFile, OfTheDocumentIsRight) {
@@ -54,7 +54,7 @@ TEST_F(TableFile, OfTheDocumentIsRight) {
   std::string text((std::istreambuf_iterator<char>(document)), {});
   const std::size_t begin = text.find("```json\n") + 8;
   write(text.substr(begin, text.find("```", begin) - begin));
-  const RankTable table = read_rank_table(path_);
+  const RankTable table = RankTableFile(path_).table();
   EXPECT_EQ(places(table), "0/0 0/1");
   EXPECT_EQ(table.root_port, 60100);
 }
@@ -80,6 +80,20 @@ TEST_F(TableFile, ThatIsNotJsonIsAnInternalErrorWithItsPlace) {
   }
 }
 
+TEST_F(TableFile, WithANumberThatIsTooLargeIsAnInternalError) {
+  write("{\"a\": 1e999}");
+  expect_unreadable(path_, path_ + " is not JSON: number overflow parsing '1e999'");
+}
+
+TEST_F(TableFile, WithAKeyTwiceIsAnInternalErrorThatSaysWhere) {
+  write(R"({"a": {"b": 1}, "b": 1, "c": [0, {"a": 1}, [{}, {"a": 1, "b": 2, "a": 1}]]})");
+  expect_unreadable(path_, path_ + ": c[2][1].a is there twice");
+  write(R"({"a": {"b": {"c": [1]}, "b": 1}})");
+  expect_unreadable(path_, path_ + ": a.b is there twice");
+  write(R"({"status": "initializing", "x": 1, "status": "completed"})");
+  expect_unreadable(path_, path_ + ": status is there twice");
+}
+
 TEST_F(TableFile, ThatIsNestedWithoutEndIsAnInternalError) {
   write("{\"a\": " + std::string(1000000, '['));
   expect_unreadable(path_, "nested deeper than 64 levels");
@@ -89,8 +103,13 @@ TEST_F(TableFile, IsLimitedBeforeVersionTwo) {
   write(kGood);
   std::filesystem::resize_file(path_, (std::uintmax_t{1} << 30) + 1);
   expect_unreadable(path_, "larger than 1 GiB");
-  write(kGood + std::string(std::size_t{40} << 20, ' '));
+  const std::string space(std::size_t{40} << 20, ' ');
+  write(R"({"x": {"version": "2.0"}, "y": ["version", "2.0"], "version": "1.0"})" + space);
   expect_unreadable(path_, "larger than 40 MiB");
+  write(R"({"rank_count": 1, "rank_list": [{"rank_id": 0, "local_id": 0, "device_id": 0,
+            "level_list": []}], "version": "2.0"})" +
+        space);
+  EXPECT_EQ(places(RankTableFile(path_).table()), "0/0");
 }
 
 TEST_F(TableFile, IsWaitedFor) {
@@ -101,7 +120,7 @@ TEST_F(TableFile, IsWaitedFor) {
       write(text);
     }
   });
-  EXPECT_EQ(places(read_rank_table(path_, {milliseconds(5), std::chrono::seconds(60), 100000})),
+  EXPECT_EQ(places(RankTableFile(path_).table({milliseconds(5), std::chrono::seconds(60), 100000})),
             "0/0");
   writer.join();
 }
@@ -109,7 +128,7 @@ TEST_F(TableFile, IsWaitedFor) {
 TEST_F(TableFile, IsWaitedForByVersionTwoToo) {
   write(R"({"version": "2.0", "status": "initializing"})");
   try {
-    (void)read_rank_table(path_, {milliseconds(1), milliseconds(5)});
+    (void)RankTableFile(path_).table({milliseconds(1), milliseconds(5)});
     ADD_FAILURE() << "was read";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), HCCL_E_TIMEOUT) << error.what();
@@ -119,7 +138,7 @@ TEST_F(TableFile, IsWaitedForByVersionTwoToo) {
 TEST_F(TableFile, ThatNeverIsCompletedIsATimeout) {
   write(kEarly);
   try {
-    (void)read_rank_table(path_, {milliseconds(1), milliseconds(5)});
+    (void)RankTableFile(path_).table({milliseconds(1), milliseconds(5)});
     ADD_FAILURE() << "was read";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), HCCL_E_TIMEOUT) << error.what();
@@ -144,7 +163,7 @@ TEST_F(TableFile, ThatGoesAwayMeanwhileIsAnInternalError) {
 TEST_F(TableFile, OfAnUnknownVersionIsNotWaitedFor) {
   write(R"({"status": "initializing", "version": "9"})");
   try {
-    (void)read_rank_table(path_);
+    (void)RankTableFile(path_).table();
     ADD_FAILURE() << "was read";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), HCCL_E_NOT_SUPPORT) << error.what();

@@ -16,7 +16,7 @@ const std::string kGroups = R"({"status": "completed", "group_count": "2", "grou
       {"device_id": "5", "device_ip": "10.2.0.2"}]}]}]})";
 
 TEST(TemplateTwo, CountsRanksByServerAndDevice) {
-  const RankTable table = parse_rank_table(kGroups, "t.json");
+  const RankTable table = table_of(kGroups);
   EXPECT_EQ(table.servers, std::vector<std::string>({"10.0.0.10", "10.0.0.9"}));
   EXPECT_EQ(places(table), "0/0 1/2 1/5 1/7");
   EXPECT_EQ(table.root_ip, "10.0.0.10");
@@ -24,11 +24,10 @@ TEST(TemplateTwo, CountsRanksByServerAndDevice) {
 }
 
 TEST(TemplateTwo, OfOneServerNeedsNoAddresses) {
-  const RankTable table = parse_rank_table(
+  const RankTable table = table_of(
       R"({"status": "completed", "group_count": "1", "group_list": [{"instance_count": "1",
           "device_count": "1", "instance_list": [{"pod_name": "p", "server_id": "10.0.0.1",
-          "devices": [{"device_id": "4"}]}]}]})",
-      "t.json");
+          "devices": [{"device_id": "4"}]}]}]})");
   EXPECT_EQ(places(table), "0/4");
   EXPECT_EQ(table.root_ip, "");
 }
@@ -91,6 +90,17 @@ const Mistake kMistakes[] = {
      "group_list[0].instance_list[0].devices[1].device_ip is \"::1\": "},
 };
 TEST(TemplateTwo, NamesMistakes) { expect_refused(kGroups, kMistakes); }
+
+TEST(TemplateTwo, KnowsAnAddressHoweverItIsWritten) {
+  const std::string table = R"({"status": "completed", "group_count": "1", "group_list": [
+    {"instance_count": "1", "device_count": "2", "instance_list": [
+      {"pod_name": "p", "server_id": "h", "devices": [
+        {"device_id": "0", "device_ip": "fd00::1"},
+        {"device_id": "1", "device_ip": "fd00::2"}]}]}]})";
+  EXPECT_EQ(places(table_of(table)), "0/0 0/1");
+  expect_refused(edited(table, "fd00::2", "fd00:0::0001"), kPara,
+                 "group_list[0].instance_list[0].devices[1].device_ip is \"fd00:0::0001\": ");
+}
 
 }  // namespace
 }  // namespace weft::cluster

@@ -38,6 +38,7 @@ struct Values {
 };
 
 const std::string kLong(128, 'a');
+const std::string kNines(400, '9');
 
 /// What each variable that is read with the first communicator takes and refuses.
 const std::map<std::string, Values> kValues = {
@@ -111,7 +112,9 @@ const std::map<std::string, Values> kValues = {
     {"HCCL_UB_TIMEOUT", {{"0", "31"}, {"", "32", "-1"}}},
     {"HCCL_UBOE_TIMEOUT", {{"0", "31"}, {"", "32"}}},
     {"HCCL_ALG_MULTIPLE_DIMENSION_SPLIT_RATIO",
-     {{"0", "1", "0.25", "1.0"}, {"", "1.01", "2", "-0.5", ".5", "0.", "x", "1e-1", "0.5.5"}}},
+     {{"0", "1", "0.25", "1.0", "00.5", "0." + std::string(400, '0') + "1", std::string(400, '0')},
+      {"", "1.01", kNines, "1." + std::string(400, '0') + "1", "2", "-0.5", ".5", "0.", "x", "1e-1",
+       "0.5.5"}}},
     {"HCCL_DETOUR", {{"", "anything"}, {}}},
     {"WEFT_CHECK",
      {{"", "memory", "memory,memory"},
@@ -205,6 +208,25 @@ TEST(Environment, TheRangeOfPortsWinsOverTheFirstPort) {
   EXPECT_EQ(env.network.ports_source, "HCCL_HOST_SOCKET_PORT_RANGE");
   const SetVariable automatic("HCCL_HOST_SOCKET_PORT_RANGE", "auto");
   EXPECT_TRUE(read_environment().network.ports.empty());
+}
+
+TEST(Environment, KeepsTheInterfaceOfALinkLocalAddressOnly) {
+  for (const auto& [given, kept] :
+       std::map<std::string, std::string>{{"127.0.0.1%lo", "127.0.0.1"},
+                                          {"fd00::2%lo", "fd00::2"},
+                                          {"fe80::1%lo", "fe80::1%lo"}}) {
+    const SetVariable ip("HCCL_IF_IP", given);
+    EXPECT_EQ(read_environment().network.ip, kept);
+  }
+}
+
+TEST(Environment, TellsWhetherLinksAreRetried) {
+  EXPECT_FALSE(read_environment().retries_links);
+  for (const auto& [levels, retried] : std::map<std::string, bool>{
+           {"L2:1", true}, {" L0:0, L2 : 01", true}, {"L0:1,L1:1", false}, {"L1:1,L2:0", false}}) {
+    const SetVariable set("HCCL_OP_RETRY_ENABLE", levels);
+    EXPECT_EQ(read_environment().retries_links, retried) << levels;
+  }
 }
 
 TEST(Environment, WarnsOfAFamilyThatTheAddressIsNotOf) {

@@ -43,6 +43,13 @@ TEST(PolicyDigest, IgnoresTheOrderOfOperationsButNotOfRules) {
   EXPECT_NE(digest(with(small + few)), digest(with(few + small)));
 }
 
+TEST(PolicyDigest, IgnoresTheOrderOfNames) {
+  EXPECT_EQ(digest(rule_with("when = { communicator = [\"a\", \"b*\"] }")),
+            digest(rule_with("when = { communicator = [\"b*\", \"a\"] }")));
+  EXPECT_NE(digest(rule_with("when = { communicator = [\"a\", \"b*\"] }")),
+            digest(rule_with("when = { communicator = [\"a\", \"b\"] }")));
+}
+
 TEST(PolicyDigest, DiffersForEveryOtherMeaning) {
   const std::string expected = digest(kRule);
   for (const char* other : {
@@ -53,6 +60,9 @@ TEST(PolicyDigest, DiffersForEveryOtherMeaning) {
            "when = { bytes = \"..32KiB\", type = \"fp32\" }\nparams = { a = 1, b = 2 }",
            "when = { bytes = \"..32KiB\", reduce = \"sum\" }\nparams = { a = 1, b = 2 }",
            "when = { bytes = \"..32KiB\", deterministic = true }\nparams = { a = 1, b = 2 }",
+           "when = { bytes = \"..32KiB\", hosts = 1 }\nparams = { a = 1, b = 2 }",
+           "when = { bytes = \"..32KiB\", ranks_per_host = 1 }\nparams = { a = 1, b = 2 }",
+           "when = { bytes = \"..32KiB\", communicator = \"x\" }\nparams = { a = 1, b = 2 }",
        }) {
     EXPECT_NE(digest(rule_with(other)), expected) << other;
   }

@@ -50,11 +50,23 @@ TEST(Policy, ReadsEverySetting) {
   EXPECT_EQ(policy.settings().exec_timeout, std::chrono::milliseconds(1500));
 }
 
+TEST(Policy, KnowsWhereASettingIsWritten) {
+  const Policy policy =
+      Policy::parse("schema = 1\n[transport]\nengine = \"tasks\"\n" + kCatchAlls, "p.toml");
+  ASSERT_TRUE(policy.written_at("transport.engine"));
+  EXPECT_EQ(policy.written_at("transport.engine")->line, 3U);
+  EXPECT_EQ(policy.written_at("schema")->line, 1U);
+  EXPECT_FALSE(policy.written_at("transport.use"));
+  EXPECT_FALSE(policy.written_at("memory.order"));
+}
+
 TEST(Policy, AcceptsEveryFormOfACondition) {
   for (const char* form : {"when = {}", "when = { bytes = 8 }", "when = { bytes = \"8B\" }",
                            "when.ranks = \"2..4\"", "when = { type = \"fp32\" }",
                            "when = { type = [\"fp32\", \"int8\"], reduce = [\"sum\", \"max\"] }",
-                           "when = { deterministic = false }", "params = {}"}) {
+                           "when = { deterministic = false }", "when = { hosts = \"2..\" }",
+                           "when = { ranks_per_host = 8 }", "when = { communicator = \"tp*\" }",
+                           "when = { communicator = [\"tp0\", \"dp*\"] }", "params = {}"}) {
     std::string text = rule_with(form);
     // A rule without conditions makes the catch-all of its operation one too many.
     if (std::string(form).find("= {}") != std::string::npos) {

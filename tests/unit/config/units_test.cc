@@ -107,5 +107,37 @@ TEST(ParseDuration, TellsWhatIsWrong) {
             std::string::npos);
 }
 
+TEST(Units, HostsMayBeOne) {
+  EXPECT_EQ(parse_hosts("1"), (Range{1, 1}));
+  EXPECT_EQ(parse_hosts("2.."), (Range{2, kAnyHosts.last}));
+  EXPECT_EQ(parse_hosts("..3"), (Range{1, 3}));
+  EXPECT_THROW((void)parse_hosts("0"), BadValue);
+  EXPECT_THROW((void)parse_hosts("x"), BadValue);
+}
+
+TEST(Units, TextsAreWhatWouldBeRead) {
+  EXPECT_EQ(text_of_bytes(uint64_t{0}), "0");
+  EXPECT_EQ(text_of_bytes(uint64_t{1000}), "1000");
+  EXPECT_EQ(text_of_bytes(uint64_t{4096}), "4KiB");
+  EXPECT_EQ(text_of_bytes(uint64_t{3} << 40), "3TiB");
+  for (const char* text : {"..512", "4KiB..", "1KiB..3MiB", "8"}) {
+    EXPECT_EQ(text_of_bytes(parse_bytes(text)), text);
+  }
+  for (const char* text : {"..16", "3..", "3..4", "8"}) {
+    EXPECT_EQ(text_of(parse_ranks(text), kAnyRanks), text);
+  }
+  EXPECT_EQ(text_of(std::chrono::milliseconds(250)), "250ms");
+  EXPECT_EQ(text_of(std::chrono::seconds(120)), "120s");
+}
+
+TEST(Units, AStarStandsAtTheEndOfAName) {
+  for (const char* name : {"tp0", "tp*", "*", "a b"}) EXPECT_EQ(parse_communicator(name), name);
+  EXPECT_EQ(parse_communicator(std::string(127, 'x')).size(), 127U);
+  for (const std::string& wrong :
+       {std::string(), std::string("*a"), std::string("a**"), std::string(128, 'x')}) {
+    EXPECT_THROW((void)parse_communicator(wrong), BadValue) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace weft::config

@@ -105,6 +105,18 @@ TEST_F(WhiteListFile, ThatIsWrongIsAnError) {
   EXPECT_THROW((void)read_white_list("/dev/zero", warnings_), BadValue);
 }
 
+TEST_F(WhiteListFile, ThatCannotBeLookedForIsAnErrorThatSaysWhy) {
+  try {
+    (void)read_white_list("/tmp/" + std::string(300, 'a'), warnings_);
+    ADD_FAILURE() << "accepted";
+  } catch (const BadValue& bad) {
+    EXPECT_STREQ(bad.what(), "it cannot be read: File name too long");
+  }
+  std::ofstream(path_) << "{}";
+  EXPECT_TRUE(read_white_list(path_.string() + "/of-a-file", warnings_).addresses.empty());
+  EXPECT_EQ(warnings_.size(), 1u);
+}
+
 TEST_F(WhiteListFile, WarnsOfUnknownKeysAndIfItIsNotThere) {
   EXPECT_TRUE(read(R"({"hosts": []})").addresses.empty());
   EXPECT_EQ(warnings_.size(), 1u);

@@ -161,6 +161,7 @@ TEST(KnownRoot, DoesNotMixRanksOfDifferentTables) {
   const JoinResult root = try_serve(foreign);
   EXPECT_EQ(root.code, HCCL_E_NETWORK);
   EXPECT_TRUE(contains(root.text, "the port is in use")) << root.text;
+  EXPECT_TRUE(contains(root.text, "HCCL_HOST_SOCKET_PORT_RANGE")) << root.text;
   for (const JoinResult& rank : meet(info, 2)) EXPECT_TRUE(rank.session) << rank.text;
 }
 

@@ -3,10 +3,13 @@
 #include "control/network.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "control/root_info.hpp"
 #include "support.hpp"
@@ -118,6 +121,17 @@ TEST(Address, IsThatOfTheUser) {
   for (const JoinResult& rank : join_all(info, 2)) EXPECT_TRUE(rank.session) << rank.text;
 }
 
+TEST(Address, OfOneHostIsNotToldWithAnInterface) {
+  const HcclRootInfo info = root_with(at("127.0.0.2%lo"));
+  EXPECT_EQ(read_root_info(info).ip, "127.0.0.2");
+  EXPECT_TRUE(root_identifier(info).starts_with("127.0.0.2_"));
+  EXPECT_EQ(parse_endpoint("fd00::2%lo", 1, "test").ip, "fd00::2");
+  const Endpoint link_local = parse_endpoint("fe80::1%lo", 1, "test");
+  EXPECT_EQ(link_local.ip, "fe80::1%lo");
+  EXPECT_EQ(reinterpret_cast<const sockaddr_in6*>(&link_local.address)->sin6_scope_id,
+            if_nametoindex("lo"));
+}
+
 TEST(Address, IsThatOfAnInterfaceIfTheUserGivesNone) {
   const HcclRootInfo info = root_with({});
   EXPECT_EQ(read_root_info(info).ip, choose_address(host_addresses(), {}));
@@ -214,6 +228,61 @@ TEST(Ports, OfOneRangeAreTriedOneByOne) {
   const std::uint16_t b = read_root_info(root_with(network)).port;
   EXPECT_LT(a, b);
   EXPECT_GE(a, first);
+}
+
+TEST(Ports, AreCountedOverTheirRanges) {
+  const std::vector<Ports> ports = {{65534, 65535}, {7, 7}, {100, 102}};
+  const std::vector<std::uint16_t> wanted = {65534, 65535, 7, 100, 101, 102, 65534, 65535};
+  for (std::uint32_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(port_at(ports, i), wanted[i]) << i;
+  const std::vector<Ports> all = {{1, 65535}};
+  EXPECT_EQ(port_at(all, 1023), 1024);
+}
+
+/// While it lives, this thread lacks the privilege for ports that need one.
+class Unprivileged {
+ public:
+  Unprivileged() {
+    EXPECT_EQ(syscall(SYS_capget, &header_, kept_), 0);
+    __user_cap_data_struct less[2] = {kept_[0], kept_[1]};
+    less[0].effective &= ~(1U << CAP_NET_BIND_SERVICE);
+    EXPECT_EQ(syscall(SYS_capset, &header_, less), 0);
+  }
+  ~Unprivileged() { EXPECT_EQ(syscall(SYS_capset, &header_, kept_), 0); }
+  Unprivileged(const Unprivileged&) = delete;
+  Unprivileged& operator=(const Unprivileged&) = delete;
+
+ private:
+  __user_cap_header_struct header_{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct kept_[2] = {};
+};
+
+template <typename Action>
+std::string refusal_of(const Action& action, HcclResult code) {
+  try {
+    action();
+    ADD_FAILURE() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Ports, ThatNeedPrivilegesAreNotCalledTaken) {
+  const Unprivileged thread;
+  Endpoint first = parse_endpoint("127.0.0.6", 1, "test");
+  if (try_listen(first, {})) GTEST_SKIP() << "this system lets anybody have any port";
+  const std::string known = refusal_of([&] { (void)listen_if_free(first); }, HCCL_E_NETWORK);
+  EXPECT_TRUE(contains(known, "Permission denied; give rank 0 a port from 1024 on")) << known;
+  Network network = with_ports(1, "127.0.0.6");
+  const Ports unused = network.ports[0];
+  network.ports = {{1, 2}, unused};
+  EXPECT_EQ(read_root_info(root_with(network)).port, unused.first);  // and is taken from now on
+  const std::string some = refusal_of([&] { root_with(network); }, HCCL_E_UNAVAIL);
+  EXPECT_TRUE(contains(some, "2 of them this process may not use; give more ports, wait")) << some;
+  network.ports = {{1, 2}};
+  const std::string all = refusal_of([&] { root_with(network); }, HCCL_E_UNAVAIL);
+  EXPECT_TRUE(contains(all, "2 of them this process may not use; give ports from 1024")) << all;
 }
 
 TEST(WhiteListed, HostsJoinAndOthersAreRefusedOnAllRanks) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of the algorithms that `weft ab` compares, and the policy that lets it do the work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "command.hpp"
+#include "config/policy.hpp"
+#include "plugin/registry.hpp"
+
+namespace weft::tools {
+
+struct Arm {
+  std::string use;  // "plugin.algorithm"
+  std::vector<std::pair<std::string, int64_t>> params;
+
+  /// As on the command line: "plugin.algorithm:name=value:name=value".
+  [[nodiscard]] std::string text() const;
+};
+
+/// Throws UsageError.
+[[nodiscard]] Arm parse_arm(std::string_view text);
+
+/// "use = ..." and, if there are any, "params = ..." of a rule.
+[[nodiscard]] std::string use_lines(const Arm& arm);
+
+/// A whole policy with the transport, the memory and the plugins of `base`: the arm for `op`, and
+/// for every other operation any algorithm that there is. Throws UsageError if the arm cannot serve
+/// `op`.
+[[nodiscard]] std::string policy_of(const Arm& arm, uint32_t op, const config::Settings& base,
+                                    const plugin::Registry& registry);
+
+}  // namespace weft::tools
