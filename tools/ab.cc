@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "bench/supervisor.hpp"
 #include "bench/words.hpp"
 #include "command.hpp"
+#include "loaded_policy.hpp"
 #include "options.hpp"
 #include "run/rank_table.hpp"
 
@@ -89,16 +89,6 @@ class PolicyFiles {
  private:
   fs::path folder_;
 };
-
-void load_plugins(plugin::Registry& registry, const config::Settings& settings) {
-  registry.load(plugin::default_folder());
-  const char* variable = std::getenv("WEFT_PLUGIN_PATH");
-  std::istringstream paths(variable == nullptr ? "" : variable);
-  for (std::string path; std::getline(paths, path, ':');) {
-    if (!path.empty()) registry.load(path);
-  }
-  for (const fs::path& path : settings.plugin_paths) registry.load(path);
-}
 
 /// The operation that an algorithm is made for.
 uint32_t operation_of(Op op) {
@@ -225,13 +215,11 @@ int ab_command(const Words& words) {
   const uint32_t op = operation_of(spec.op);
 
   setenv("WEFT_LOG", "error", 0);
-  plugin::Registry registry;
-  const config::Policy base = config::Policy::load(config::Policy::default_file());
-  load_plugins(registry, base.settings());
+  const LoadedPolicy base = read_policy("");
   const PolicyFiles files;
   for (const Arm& arm : arms) {
     spec.arms.push_back(files.add(fmt::format("arm{}.toml", spec.arms.size() + 1),
-                                  policy_of(arm, op, base.settings(), registry)));
+                                  policy_of(arm, op, base.policy.settings(), *base.registry)));
   }
   const Devices devices = find_devices(spec.ranks);
   spec.devices = uint32_t(devices.visible.size());

@@ -32,8 +32,8 @@ constexpr std::array<Command, 9> kCommands = {{
     {"explain", "tell how one call is carried out, and why so", explain_command},
     {"policy", "check, show or compare policies", policy_command},
     {"plugins", "list the plugins of this installation", plugins_command},
-    {"check", "prove algorithms, or show how they are wrong", check_command},
     {"new", "write the beginnings of a plugin", new_command},
+    {"check", "prove algorithms, or show how they are wrong", check_command},
     {"env", "list the environment variables, and what is wrong with them", env_command},
 }};
 

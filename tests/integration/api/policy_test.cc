@@ -185,97 +185,6 @@ TEST(Policy, ADeterministicCommunicatorGetsNoAlgorithmThatSumsInAnotherOrder) {
   run_ranks(2, Layout::kProcesses, body, with_policy(policy.path()));
 }
 
-/// The policy's all-reduce is right for 2 and 4 ranks and wrong for 3.
-PolicyFile with_doubling(bool require_check) {
-  return PolicyFile(policy_text(
-      {{"all_reduce", "mistaken.doubling"}},
-      std::string("[plugins]\nrequire_check = ") + (require_check ? "true" : "false") + "\n"));
-}
-
-GroupOptions with_mistakes(const PolicyFile& policy) {
-  GroupOptions options = with_policy(policy.path());
-  options.environment["WEFT_PLUGIN_PATH"] = WEFT_TEST_MISTAKEN;
-  return options;
-}
-
-void expect_refuted(HcclResult code, const std::string& place) {
-  refused(
-      code, HCCL_E_PARA,
-      {place, "\"mistaken.doubling\" of plugin \"mistaken\"", "with 3 ranks",
-       "wrong result (not in place)", "is missing", "`weft check mistaken.doubling --ranks 3`"});
-}
-
-TEST(RequireCheck, AcceptsNumbersOfRanksThatAreProved) {
-  const PolicyFile policy = with_doubling(true);
-  for (const Layout layout : {Layout::kProcesses, Layout::kThreads}) {
-    const auto body = [](Rank& rank) {
-      HcclComm comm = rank.join();
-      sum_once(comm);
-      check(last_call(comm).algorithm == "mistaken.doubling", last_call(comm).algorithm);
-      ok(HcclCommDestroy(comm));
-      comm = rank.join();  // proved before
-      ok(HcclCommDestroy(comm));
-    };
-    run_ranks(2, layout, body, with_mistakes(policy));
-  }
-}
-
-TEST(RequireCheck, RefusesThoseThatAreNotAndNamesTheRule) {
-  const PolicyFile policy = with_doubling(true);
-  for (const Layout layout : {Layout::kProcesses, Layout::kThreads}) {
-    const auto body = [&](Rank& rank) {
-      const HcclRootInfo root = rank.share_root();
-      HcclComm comm = nullptr;
-      for (int i = 0; i < 2; ++i) {
-        // The rule of all_reduce is the third of four lines each.
-        expect_refuted(HcclCommInitRootInfo(3, &root, rank.rank(), &comm),
-                       policy.path() + ":13:7: ");
-        check(comm == nullptr, "a failed call gave a communicator");
-      }
-    };
-    run_ranks(3, layout, body, with_mistakes(policy));
-  }
-}
-
-TEST(RequireCheck, HoldsForSubCommunicatorsByTheirOwnNumberOfRanks) {
-  const PolicyFile policy = with_doubling(true);
-  const auto body = [&](Rank& rank) {
-    HcclComm comm = rank.join();
-    if (rank.rank() < 3) {
-      uint32_t members[] = {0, 1, 2};
-      HcclCommConfig config;
-      HcclCommConfigInit(&config);
-      HcclComm sub = nullptr;
-      expect_refuted(HcclCreateSubCommConfig(&comm, 3, members, 1, rank.rank(), &config, &sub),
-                     policy.path() + ":13:7: ");
-      check(sub == nullptr, "a failed call gave a communicator");
-    }
-    ok(HcclCommDestroy(comm));
-  };
-  run_ranks(4, Layout::kProcesses, body, with_mistakes(policy));
-}
-
-TEST(RequireCheck, LooksAtWhatHcclAlgoAsksFor) {
-  const PolicyFile policy(policy_text({}, "[plugins]\nrequire_check = true\n"));
-  GroupOptions options = with_mistakes(policy);
-  options.environment["HCCL_ALGO"] = "allreduce=level0:H-D_R";
-  const auto body = [](Rank& rank) {
-    const HcclRootInfo root = rank.share_root();
-    HcclComm comm = nullptr;
-    expect_refuted(HcclCommInitRootInfo(3, &root, rank.rank(), &comm), "HCCL_ALGO level0:H-D_R: ");
-  };
-  run_ranks(3, Layout::kProcesses, body, options);
-}
-
-TEST(RequireCheck, IsNotAskedForByDefault) {
-  const PolicyFile policy = with_doubling(false);
-  const auto body = [](Rank& rank) {
-    HcclComm comm = rank.join();
-    ok(HcclCommDestroy(comm));
-  };
-  run_ranks(3, Layout::kProcesses, body, with_mistakes(policy));
-}
-
 HcclCommConfig config_named(const std::string& name) {
   HcclCommConfig config;
   HcclCommConfigInit(&config);
@@ -387,6 +296,97 @@ TEST(IdlePolicy, OnlyRulesWithoutConditionsAreToldOfWithInfo) {
   options.environment["WEFT_LOG"] = "info";
   const std::string log = log_of(Layout::kProcesses, options, sum);
   EXPECT_EQ(count(log, "none of its 1 rules with conditions has decided a call"), 1U) << log;
+}
+
+/// The policy's all-reduce is right for 2 and 4 ranks and wrong for 3.
+PolicyFile with_doubling(bool require_check) {
+  return PolicyFile(policy_text(
+      {{"all_reduce", "mistaken.doubling"}},
+      std::string("[plugins]\nrequire_check = ") + (require_check ? "true" : "false") + "\n"));
+}
+
+GroupOptions with_mistakes(const PolicyFile& policy) {
+  GroupOptions options = with_policy(policy.path());
+  options.environment["WEFT_PLUGIN_PATH"] = WEFT_TEST_MISTAKEN;
+  return options;
+}
+
+void expect_refuted(HcclResult code, const std::string& place) {
+  refused(
+      code, HCCL_E_PARA,
+      {place, "\"mistaken.doubling\" of plugin \"mistaken\"", "with 3 ranks",
+       "wrong result (not in place)", "is missing", "`weft check mistaken.doubling --ranks 3`"});
+}
+
+TEST(RequireCheck, AcceptsNumbersOfRanksThatAreProved) {
+  const PolicyFile policy = with_doubling(true);
+  for (const Layout layout : {Layout::kProcesses, Layout::kThreads}) {
+    const auto body = [](Rank& rank) {
+      HcclComm comm = rank.join();
+      sum_once(comm);
+      check(last_call(comm).algorithm == "mistaken.doubling", last_call(comm).algorithm);
+      ok(HcclCommDestroy(comm));
+      comm = rank.join();  // proved before
+      ok(HcclCommDestroy(comm));
+    };
+    run_ranks(2, layout, body, with_mistakes(policy));
+  }
+}
+
+TEST(RequireCheck, RefusesThoseThatAreNotAndNamesTheRule) {
+  const PolicyFile policy = with_doubling(true);
+  for (const Layout layout : {Layout::kProcesses, Layout::kThreads}) {
+    const auto body = [&](Rank& rank) {
+      const HcclRootInfo root = rank.share_root();
+      HcclComm comm = nullptr;
+      for (int i = 0; i < 2; ++i) {
+        // The rule of all_reduce is the third of four lines each.
+        expect_refuted(HcclCommInitRootInfo(3, &root, rank.rank(), &comm),
+                       policy.path() + ":13:7: ");
+        check(comm == nullptr, "a failed call gave a communicator");
+      }
+    };
+    run_ranks(3, layout, body, with_mistakes(policy));
+  }
+}
+
+TEST(RequireCheck, HoldsForSubCommunicatorsByTheirOwnNumberOfRanks) {
+  const PolicyFile policy = with_doubling(true);
+  const auto body = [&](Rank& rank) {
+    HcclComm comm = rank.join();
+    if (rank.rank() < 3) {
+      uint32_t members[] = {0, 1, 2};
+      HcclCommConfig config;
+      HcclCommConfigInit(&config);
+      HcclComm sub = nullptr;
+      expect_refuted(HcclCreateSubCommConfig(&comm, 3, members, 1, rank.rank(), &config, &sub),
+                     policy.path() + ":13:7: ");
+      check(sub == nullptr, "a failed call gave a communicator");
+    }
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(4, Layout::kProcesses, body, with_mistakes(policy));
+}
+
+TEST(RequireCheck, LooksAtWhatHcclAlgoAsksFor) {
+  const PolicyFile policy(policy_text({}, "[plugins]\nrequire_check = true\n"));
+  GroupOptions options = with_mistakes(policy);
+  options.environment["HCCL_ALGO"] = "allreduce=level0:H-D_R";
+  const auto body = [](Rank& rank) {
+    const HcclRootInfo root = rank.share_root();
+    HcclComm comm = nullptr;
+    expect_refuted(HcclCommInitRootInfo(3, &root, rank.rank(), &comm), "HCCL_ALGO level0:H-D_R: ");
+  };
+  run_ranks(3, Layout::kProcesses, body, options);
+}
+
+TEST(RequireCheck, IsNotAskedForByDefault) {
+  const PolicyFile policy = with_doubling(false);
+  const auto body = [](Rank& rank) {
+    HcclComm comm = rank.join();
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(3, Layout::kProcesses, body, with_mistakes(policy));
 }
 
 /// An installation of its own, with the plugins of this build but one.
