@@ -27,9 +27,10 @@ constexpr const char* kUsageLine = "weft check PLUGIN.so|NAME... [options]";
 constexpr const char* kAbout =
     R"(Proves the algorithms of plugins: runs the schedules of all ranks on symbols, for every root, for
 parameters at their ends and defaults, in and out of place, for several calls in a row, and so for
-any count, type and timing. What is proved:
+any count, type and timing. (More than 17 ranks: the first, middle and last root. More than 32: the
+last root and default parameters.) What is proved:
 
-  - every signal is waited for, and no rank waits for ever, in the tasks engine neither
+  - every signal is waited for, and no rank waits for ever, nor in the tasks engine
   - no two accesses to the same memory race; peers' buffers are touched only when they are known
   - every output holds exactly the right contributions, summed in the same order on all ranks, and
     in rank order where that is declared; inputs are not overwritten

@@ -63,6 +63,8 @@ Build it, and see that it is found (ASCEND_HOME_PATH: where weft is installed):
   cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH="$ASCEND_HOME_PATH"
   cmake --build {1}/build
   WEFT_PLUGIN_PATH={1}/build weft plugins -v
+Prove it, or see how it is wrong:
+  weft check {1}/build/{0}.so
 To use it, name {0}.all_reduce in a rule of a policy: docs/policy.md.
 )";
 

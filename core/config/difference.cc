@@ -179,6 +179,7 @@ std::vector<SettingText> setting_texts(const Settings& settings) {
     return time ? text_of(*time) : "";
   };
   return {{"plugins.path", paths},
+          {"plugins.require_check", settings.require_check ? "true" : "false"},
           {"transport.use", settings.transport},
           {"transport.engine", settings.engine},
           {"memory.order", order},

@@ -118,6 +118,7 @@ class Policy {
 
   /// Throws Error (HCCL_E_NOT_SUPPORT) if the transport is loaded and does not have the engine.
   void check_engine(const plugin::Registry& registry) const;
+
   /// All that calls of so many ranks may get by the rules and the wishes. After resolve.
   [[nodiscard]] std::vector<Candidate> candidates(uint32_t ranks, const HcclAlgo& wishes) const;
 
