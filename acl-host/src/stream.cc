@@ -178,6 +178,7 @@ Stream* create_stream(Context& context, uint32_t priority, uint32_t flags, bool 
   stream->custom_tag = 0;
   stream->cache_op_info = 0;
   stream->sync_style = 0;
+  stream->queued_at = 0;
   stream->fault = 0;
   stream->stopped = 0;
   stream->aborted = false;

@@ -170,6 +170,7 @@ comm::Options default_options(const config::Policy& policy) {
   options.deterministic = env.deterministic.value_or(process_deterministic());
   options.algo = env.algo;
   options.check_memory = env.check_memory;
+  options.early_calls = env.early_calls;
   options.detection = env.network.detection;
   options.entry_log = env.entry_log;
   options.debug = env.debug;

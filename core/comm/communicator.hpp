@@ -46,6 +46,7 @@ struct Options {
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds exec_timeout{0};
   bool check_memory = false;   // WEFT_CHECK=memory
+  bool early_calls = true;     // WEFT_EARLY_CALLS
   std::string buffer_name;     // hcclBufferName: must be the same on all ranks
   uint32_t op_expansion = 0;   // hcclOpExpansionMode: without effect
   bool retries_links = false;  // level 2 of hcclRetryEnable: without effect

@@ -271,9 +271,12 @@ void Communicator::forget(exec::Task& task) noexcept {
 }
 
 /// Whether it may begin while those before it are on their way: it is brief and touches nothing of
-/// theirs, and all peers learn that it was early. With windows or ranges memory may have a second
+/// theirs, and all peers learn that it was early. Its input is read when it is launched then, which
+/// a program sees that writes the input later, in an order that it has from another rank only.
+/// With windows or ranges memory may have a second
 /// address, and a program may look at what a peer's earlier call has left.
 bool Communicator::is_independent(const exec::Task& task) const {
+  if (!options_.early_calls) return false;
   if ((task.base.flags & WEFT_TASK_BRIEF) == 0 || !task.own_heap) return false;
   if (!task.plan->tells_all || ranks_ > exec::Executor::kMostEarlyRanks) return false;
   if (task.key.op == WEFT_OP_BARRIER || setup_.map->own_version() != 0) return false;

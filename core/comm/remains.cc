@@ -26,7 +26,7 @@ Yard& yard() {
 bool looked_at(const Remains& remains) {
   return std::any_of(remains.peers.begin(), remains.peers.end(), [&](exec::Board* peer) {
     return peer->identity.magic.load(std::memory_order_acquire) == remains.magic &&
-           peer->progress.done.load(std::memory_order_acquire) < remains.last_call;
+           peer->progress.passed.load(std::memory_order_acquire) < remains.last_call;
   });
 }
 

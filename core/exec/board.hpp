@@ -110,7 +110,8 @@ struct Board {
     std::atomic<uint32_t> gave_up;
   } identity;
   struct alignas(64) Progress {
-    std::atomic<uint64_t> done;  // calls whose data are all there, on this rank
+    std::atomic<uint64_t> done;    // calls whose data are all there, on this rank
+    std::atomic<uint64_t> passed;  // calls that it has ended: it looks at no board for them
   } progress;
   Fault fault;
   Record records[kMostDepth];

@@ -52,14 +52,18 @@ void Executor::begin_early(weft_task* base) noexcept {
   if (task.first_call != self.begun_.load(std::memory_order_relaxed) + 1 ||
       task.first_call - self.done() > most)
     return;
-  if (self.watch_.failure() != 0) return;
-  for (uint32_t r = 0; r < self.setup_.ranks; ++r) {
-    if (!self.watch_.takes_part(r)) return;
-  }
+  if (self.watch_.failure() != 0 || !self.all_take_part()) return;
   self.begin(task);
   task.early = true;
   self.ahead_[self.last_ahead_++ % kMostDepth] = &task;
   self.walk(task, false);
+}
+
+bool Executor::all_take_part() const noexcept {
+  for (uint32_t r = 0; r < setup_.ranks; ++r) {
+    if (!watch_.takes_part(r)) return false;
+  }
+  return true;
 }
 
 void Executor::drop(weft_task* base) noexcept {
@@ -75,8 +79,7 @@ const schedule::PlanBody& Executor::body(const Task& task) const noexcept {
 int32_t Executor::progress(Task& task) noexcept {
   if (task.ended) {
     if (!settled(task)) return unsettled(task);
-    finish(task);
-    return WEFT_TASK_DONE;
+    return complete(task);
   }
   if (!task.begun) {
     if (watch_.failure() != 0) return fail_task(task, watch_.failure());
@@ -107,8 +110,7 @@ int32_t Executor::progress(Task& task) noexcept {
   if (task.after.bytes != 0) stage(task, task.after);
   end(task);
   if (!settled(task)) return unsettled(task);
-  finish(task);
-  return WEFT_TASK_DONE;
+  return complete(task);
 }
 
 void Executor::end(Task& task) noexcept {
@@ -123,9 +125,9 @@ void Executor::work_ahead() noexcept {
   for (uint64_t i = first_ahead_; i != last_ahead_; ++i) {
     Task& task = *ahead_[i % kMostDepth];
     if (task.ended) continue;
-    if (watch_.failure() != 0) return;
+    if (watch_.failure() != 0 || !all_take_part()) return;
     select(task);
-    // What goes wrong is found again in its turn.
+    // A fault is the communicator's: it fails the call whose turn it is, and this one after it.
     if (walk(task) != WEFT_TASK_DONE) return;
     if (task.plan->synchronises) all_begun_ = call_;
     end(task);
@@ -141,6 +143,7 @@ bool Executor::settled(Task& task) noexcept {
       return false;
     }
     task.early_peers &= task.early_peers - 1;
+    task.wait = {};  // of this peer
   }
   return true;
 }
@@ -391,6 +394,12 @@ int32_t Executor::wait(Task& task, const PlanStep& step) noexcept {
     const uint32_t offset = carry & ((1u << kCarryShift) - 1);
     std::memcpy(scratch + offset, line.data, carry >> kCarryShift);
   }
+  return WEFT_TASK_DONE;
+}
+
+int32_t Executor::complete(Task& task) noexcept {
+  board_->progress.passed.store(task.last_call, std::memory_order_release);
+  finish(task);
   return WEFT_TASK_DONE;
 }
 

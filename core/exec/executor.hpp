@@ -124,7 +124,8 @@ class Executor {
   /// can. It needs one piece, and no staging, and tells every other rank something: so all of them
   /// know that it was early, and tell nobody that the call has ended until this rank has ended the
   /// one before. Or else a program could see by them that what comes later on the stream was done
-  /// first.
+  /// first. Its input is read at once: what writes it must be ahead of it on the stream, or be over
+  /// when it is launched.
   static void begin_early(weft_task* base) noexcept;
   /// Of communicators with more ranks no call begins early.
   static constexpr uint32_t kMostEarlyRanks = 64;
@@ -153,6 +154,7 @@ class Executor {
   /// A rank that has destroyed its communicator will never join a call; its board is not to be
   /// written to. Returns the failure, or 0.
   int32_t check_members(const Task& task) noexcept;
+  [[nodiscard]] bool all_take_part() const noexcept;
   void copy(const schedule::PlanStep& step, const schedule::Operand* operands) noexcept;
   void copy_block(const Task& task, const schedule::PlanStep& step,
                   const schedule::Operand* operands) noexcept;
@@ -175,6 +177,8 @@ class Executor {
   /// Whether that a call has ended may be told.
   bool settled(Task& task) noexcept;
   int32_t unsettled(Task& task) noexcept;
+  /// Ends it well.
+  int32_t complete(Task& task) noexcept;
   void finish(Task& task) noexcept;
 
   // waiting for something that may never come: faults.cc

@@ -203,6 +203,39 @@ TEST_P(QueuedOrder, CanBeFollowedThroughOtherRanks) {
   });
 }
 
+// Rank 0 writes the input of its second call only when rank 1 is about to launch its first.
+TEST_P(QueuedOrder, HoldsForInputsTooWithoutEarlyCalls) {
+  GroupOptions options;
+  options.environment = {{"WEFT_EARLY_CALLS", "0"}};
+  const auto body = [](Rank& rank) {
+    HcclComm comm = rank.join();
+    const Stream stream;
+    Arena arena(Memory::kDevice, 4 * 64);
+    auto* base = reinterpret_cast<int32_t*>(arena.lend(4 * 64));
+    const auto at = [&](int i) { return base + i * 16; };
+    for (int32_t round = 1; round <= 20; ++round) {
+      for (int i = 0; i < 4; ++i) *at(i) = -1;
+      rank.sync();
+      *at(0) = round;
+      if (rank.rank() == 1) {
+        *at(1) = 2 * round;
+        rank.await(0, static_cast<uint32_t>(round));
+      }
+      for (int i = 0; i < 2; ++i) {
+        ok(HcclAllReduce(at(i), at(2 + i), 1, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, comm, stream));
+      }
+      if (rank.rank() == 0) {
+        *at(1) = 3 * round;
+        rank.event(0);
+      }
+      stream.synchronize();
+      check(*at(2) == 2 * round && *at(3) == 5 * round, "round " + std::to_string(round));
+    }
+    ok(HcclCommDestroy(comm));
+  };
+  run_ranks(2, GetParam(), body, options);
+}
+
 /// Memory that the process has at two addresses.
 class TwiceMapped {
  public:

@@ -149,6 +149,62 @@ TEST(EarlyCalls, ACallThatBeganEarlyGoesOnOnlyWithAllRanks) {
   EXPECT_EQ(group.bytes_of_board(1), before);
 }
 
+TEST(EarlyCalls, NothingGoesOnAheadOfItsTurnWithARankThatHasGivenUp) {
+  Group group(3);
+  int32_t in[3] = {3, 5, 7};
+  int32_t out[3][3] = {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}};
+  Task* tasks[3][3];
+  for (uint32_t r = 0; r < 3; ++r) {
+    for (int i = 0; i < 3; ++i) {
+      const auto& algorithm = i < 2 ? weft_algorithm_swap_through_scratch : weft_algorithm_direct;
+      tasks[r][i] = &group.add(r, algorithm, 1, &in[r], &out[r][i]);
+    }
+  }
+  // Rank 0 is early in its second call, so the others have the data of that and must wait. All have
+  // begun the third, so rank 1 could go on with that.
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  group.begin_early(*tasks[0][1]);
+  group.begin_early(*tasks[0][2]);
+  EXPECT_EQ(group.step(2), WEFT_TASK_AGAIN);
+  EXPECT_EQ(group.step(1), 0);
+  EXPECT_EQ(group.step(1), WEFT_TASK_AGAIN);
+  group.begin_early(*tasks[1][2]);
+  EXPECT_EQ(group.step(2), 0);
+  EXPECT_EQ(group.step(2), WEFT_TASK_AGAIN);
+  group.begin_early(*tasks[2][2]);
+  ASSERT_TRUE(tasks[0][2]->begun && tasks[1][2]->begun && tasks[2][2]->begun);
+
+  group.board(2).identity.gave_up = 1;
+  const std::vector<std::byte> before = group.bytes_of_board(2);
+  EXPECT_EQ(group.step(1), WEFT_TASK_AGAIN);
+  EXPECT_TRUE(tasks[1][1]->ended) << "it waits for rank 0 only";
+  EXPECT_EQ(out[1][2], -1);
+  EXPECT_EQ(group.bytes_of_board(2), before);
+}
+
+TEST(EarlyCalls, ABoardIsLookedAtUntilTheCallMayBeToldOf) {
+  Group group(2);
+  int32_t in[2] = {3, 5};
+  int32_t out[2][2] = {{-1, -1}, {-1, -1}};
+  Task* early = nullptr;
+  for (uint32_t r = 0; r < 2; ++r) {
+    for (int i = 0; i < 2; ++i) {
+      Task& task = group.add(r, weft_algorithm_swap_through_scratch, 1, &in[r], &out[r][i]);
+      if (r == 0 && i == 1) early = &task;
+    }
+  }
+  EXPECT_EQ(group.step(0), WEFT_TASK_AGAIN);
+  group.begin_early(*early);
+  EXPECT_EQ(group.step(1), 0);
+  EXPECT_EQ(group.step(1), WEFT_TASK_AGAIN);
+  const Board::Progress& progress = group.board(1).progress;
+  EXPECT_EQ(progress.done, 2u);
+  EXPECT_EQ(progress.passed, 1u) << "rank 0 must keep its board for it";
+  EXPECT_EQ(group.step(0), 0);
+  EXPECT_EQ(group.step(1), 0);
+  EXPECT_EQ(progress.passed, 2u);
+}
+
 TEST(EarlyCalls, NothingBeginsEarlyWithARankThatHasLeft) {
   Group group(2);
   std::vector<int32_t> in(1, 1), out(1, 77);
