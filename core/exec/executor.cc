@@ -115,7 +115,6 @@ int32_t Executor::progress(Task& task) noexcept {
 
 void Executor::end(Task& task) noexcept {
   task.ended = true;
-  task.wait = {};
   // Peers take what is done for good, and use what this rank has left for them.
   board_->progress.done.store(task.last_call, std::memory_order_release);
 }
@@ -137,13 +136,8 @@ void Executor::work_ahead() noexcept {
 bool Executor::settled(Task& task) noexcept {
   while (task.early_peers != 0) {
     const auto peer = static_cast<uint32_t>(std::countr_zero(task.early_peers));
-    const auto& progress = setup_.boards[peer]->progress;
-    if (progress.done.load(std::memory_order_acquire) + 1 < task.last_call) {
-      awaited_ = peer;
-      return false;
-    }
+    if (!has_ended_call(peer, task.last_call - 1)) return false;
     task.early_peers &= task.early_peers - 1;
-    task.wait = {};  // of this peer
   }
   return true;
 }
@@ -282,10 +276,13 @@ bool Executor::has_ended(uint32_t peer, uint64_t depth) noexcept {
   // Knowing that it began a much later one is enough, and usually known: a signal said so, or what
   // kind of call it was.
   const uint64_t later = wanted + in_flight_of(depth_);
-  if (all_begun_ >= later || seen_[peer] >= later || ended_[peer] >= wanted) return true;
-  const auto& progress = setup_.boards[peer]->progress;
-  ended_[peer] = progress.done.load(std::memory_order_acquire);
-  if (ended_[peer] >= wanted) return true;
+  return all_begun_ >= later || seen_[peer] >= later || has_ended_call(peer, wanted);
+}
+
+bool Executor::has_ended_call(uint32_t peer, uint64_t call) noexcept {
+  if (ended_[peer] >= call) return true;
+  ended_[peer] = setup_.boards[peer]->progress.done.load(std::memory_order_acquire);
+  if (ended_[peer] >= call) return true;
   awaited_ = peer;
   return false;
 }

@@ -107,7 +107,7 @@ struct Task {
   uint32_t piece = 0;
   uint32_t step = 0;
   Wait wait;                // at `stalled_at`
-  uint64_t stalled_at = 0;  // piece and step
+  uint64_t stalled_at = 0;  // piece and step; once it has ended, pieces and peer
 };
 
 class Executor {
@@ -150,6 +150,8 @@ class Executor {
   int32_t walk(Task& task, bool may_wait = true) noexcept;
   /// Whether `peer` has ended the call `depth` calls ago: what it used then may be used again.
   bool has_ended(uint32_t peer, uint64_t depth) noexcept;
+  /// By the newest of its progress that this rank has seen, or now. If not, it is awaited.
+  bool has_ended_call(uint32_t peer, uint64_t call) noexcept;
   bool scratch_is_free(schedule::Areas kind) noexcept;
   /// A rank that has destroyed its communicator will never join a call; its board is not to be
   /// written to. Returns the failure, or 0.
@@ -183,6 +185,7 @@ class Executor {
 
   // waiting for something that may never come: faults.cc
   int32_t stalled(Task& task) noexcept;
+  static void wait_at(Task& task, uint64_t place) noexcept;
   int32_t investigate(Task& task) noexcept;
   int32_t check_records(const Task& task) noexcept;
   int32_t mismatch(const Task& task, uint32_t peer) noexcept;

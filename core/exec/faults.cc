@@ -16,22 +16,26 @@ int32_t Executor::fail_task(Task& task, int32_t code) noexcept {
 int32_t Executor::unsettled(Task& task) noexcept {
   const uint32_t peer = awaited_;
   work_ahead();
+  wait_at(task, uint64_t{task.pieces} << 32 | peer);
   if (!watch_.tired(task.wait)) return WEFT_TASK_AGAIN;
   // What the peer wrote before it went away counts: look at it only after its state was read.
   const bool hopeless = watch_.hopeless(task.wait, peer);
-  if (settled(task)) return WEFT_TASK_AGAIN;  // the next resume ends it
+  if (settled(task) || awaited_ != peer) return WEFT_TASK_AGAIN;  // the next resume goes on
   int32_t code = watch_.look_at_boards();
   if (code == 0 && hopeless) code = watch_.raise_remote(peer, task.last_call, task.key);
   if (code == 0) code = watch_.check_time(task.wait, peer, task.last_call, task.key);
   return code == 0 ? WEFT_TASK_AGAIN : fail_task(task, code);
 }
 
+/// A wait at another place is another wait.
+void Executor::wait_at(Task& task, uint64_t place) noexcept {
+  if (place == task.stalled_at) return;
+  task.stalled_at = place;
+  task.wait = {};
+}
+
 int32_t Executor::stalled(Task& task) noexcept {
-  const uint64_t place = uint64_t{task.piece} << 32 | task.step;
-  if (place != task.stalled_at) {
-    task.stalled_at = place;
-    task.wait = {};
-  }
+  wait_at(task, uint64_t{task.piece} << 32 | task.step);
   if (!watch_.tired(task.wait)) return WEFT_TASK_AGAIN;
   const int32_t code = investigate(task);
   return code == 0 ? WEFT_TASK_AGAIN : fail_task(task, code);

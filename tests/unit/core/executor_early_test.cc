@@ -182,6 +182,38 @@ TEST(EarlyCalls, NothingGoesOnAheadOfItsTurnWithARankThatHasGivenUp) {
   EXPECT_EQ(group.bytes_of_board(2), before);
 }
 
+// Each resume looks for the peers that the end of a call waits for, does what it can of the calls
+// behind it, and, now and then, looks for faults: one of the peers may get there in between.
+TEST(EarlyCalls, TheTimeOfAWaitForOnePeerIsNotThatOfAnother) {
+  for (int resumes = 1; resumes <= 130; ++resumes) {
+    Group group(3);
+    int32_t in[3] = {3, 5, 7};
+    int32_t out[3][3] = {{-1, -1, -1}, {-1, -1, -1}, {-1, -1, -1}};
+    Task* tasks[3][3];
+    for (uint32_t r = 0; r < 3; ++r) {
+      for (int i = 0; i < 3; ++i) {
+        tasks[r][i] = &group.add(r, weft_algorithm_swap_through_scratch, 1, &in[r], &out[r][i]);
+      }
+    }
+    for (const uint32_t r : {0u, 2u}) {
+      EXPECT_EQ(group.step(r), WEFT_TASK_AGAIN);
+      group.begin_early(*tasks[r][1]);
+    }
+    EXPECT_EQ(group.step(1), 0);
+    EXPECT_EQ(group.step(1), WEFT_TASK_AGAIN) << "both were early";
+    group.begin_early(*tasks[1][2]);
+    for (int i = 1; i < resumes; ++i) ASSERT_EQ(group.step(1), WEFT_TASK_AGAIN);
+    group.begin_early(*tasks[0][2]);
+    group.begin_early(*tasks[2][2]);
+    on_reduce = [&] { group.board(0).progress.done = 1; };
+    EXPECT_EQ(group.step(1), WEFT_TASK_AGAIN) << resumes << ": " << last_task_error;
+    on_reduce = nullptr;
+    EXPECT_TRUE(tasks[1][2]->ended);
+    group.board(2).progress.done = 1;
+    EXPECT_EQ(group.step(1), 0) << resumes;
+  }
+}
+
 TEST(EarlyCalls, ABoardIsLookedAtUntilTheCallMayBeToldOf) {
   Group group(2);
   int32_t in[2] = {3, 5};

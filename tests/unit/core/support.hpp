@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -31,6 +32,9 @@ inline constexpr std::chrono::seconds kPatience{60};  // for what must happen
 /// What the last task that failed on this thread said.
 inline thread_local std::string last_task_error;
 
+/// Called by sums on this thread, if it is set.
+inline thread_local std::function<void()> on_reduce;
+
 /// Copies, and sums of int32.
 inline weft_transport loopback() {
   weft_transport t{};
@@ -41,6 +45,7 @@ inline weft_transport loopback() {
   };
   t.reduce = [](void* const* dsts, uint64_t nd, const void* const* srcs, uint64_t ns,
                 uint64_t count, int32_t, int32_t, uint32_t) {
+    if (on_reduce) on_reduce();
     for (uint64_t i = 0; i < count; ++i) {
       int32_t sum = 0;
       for (uint64_t s = 0; s < ns; ++s) sum += static_cast<const int32_t*>(srcs[s])[i];
