@@ -220,7 +220,8 @@ class Communicator final : private control::Listener {
   /// Whether a call is one for the tasks engine; if not though the policy asks for it, `note` says
   /// why. Throws Error (HCCL_E_NOT_SUPPORT) if no engine can do it.
   bool choose_engine(const CallKey& key, std::string& note) const;
-  exec::Task& next_task();
+  [[nodiscard]] uint64_t choose_task(const exec::Prepared& wanted) const;
+  exec::Task& next_task(const exec::Prepared& wanted);
   LastCall prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task);
   /// Throws Error; then the task is free again.
   [[nodiscard]] config::Choice choose(const CallKey& key) const;

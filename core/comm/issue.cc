@@ -160,10 +160,22 @@ exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   return plans_.insert(std::move(made), executor_->done());
 }
 
-exec::Task& Communicator::next_task() {
-  // When none is on its way, the first one again: it is in the nearest cache.
+/// When no task is on its way, which is next is free: best one that is prepared for the call, which
+/// the next, first and last ones are if a program repeats one call or a few of them. Else one of
+/// the first, which are in the nearest cache.
+uint64_t Communicator::choose_task(const exec::Prepared& wanted) const {
+  constexpr uint64_t kFew = 64;
+  const uint64_t last = (next_task_ - 1) % kTasks;
+  for (const uint64_t each : {next_task_ % kTasks, uint64_t{0}, last}) {
+    if (tasks_[each].prepared == wanted) return each;
+  }
+  return next_task_ < kFew ? next_task_ : 0;
+}
+
+/// A free one.
+exec::Task& Communicator::next_task(const exec::Prepared& wanted) {
   if (next_task_ != 0 && tasks_[(next_task_ - 1) % kTasks].last_call <= executor_->done()) {
-    next_task_ = 0;
+    next_task_ = choose_task(wanted);
   }
   exec::Task& task = tasks_[next_task_ % kTasks];
   if (task.last_call <= executor_->done()) return task;
@@ -332,8 +344,8 @@ void Communicator::issue(const Call& call, void* stream) {
   exec::ExecPlan* plan = plans_.find(wanted);
   if (plan == nullptr) plan = make_plan(wanted);
   if (plan->as_tasks) return issue_tasks(call, *plan, stream);
-  exec::Task& task = next_task();
   const exec::Prepared now{plan->serial, call.in, call.out, setup_.map->own_version()};
+  exec::Task& task = next_task(now);
   if (now == task.prepared) {
     submit(task, stream);
     ++calls_by_way_[std::max(task.in_way, task.out_way)];
