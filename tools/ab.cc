@@ -37,7 +37,7 @@ constexpr uint64_t kCalls = 20'000;
 constexpr const char* kUsageLine = "weft ab OPERATION --arms A,B -n N [options]";
 constexpr const char* kAbout =
     R"(Tells which of two algorithms does OPERATION faster, for one size. An arm is plugin.algorithm, with
-parameters plugin.algorithm:name=number; both arms must be of OPERATION.
+parameters plugin.algorithm:name=value; both arms must be of OPERATION.
 
 Blocks of 10 calls of either arm follow one another in pairs, in an order that is drawn for each pair;
 the time of a block is that of its slowest rank. It ends as soon as one arm has been the faster so

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -124,14 +122,7 @@ void parse_param(const std::string& text, CheckSpec& spec) {
   if (equals == 0 || equals == std::string::npos) {
     throw UsageError(fmt::format("'{}' is not like pieces=4", text));
   }
-  const std::string value = text.substr(equals + 1);
-  char* end = nullptr;
-  errno = 0;
-  const int64_t number = std::strtoll(value.c_str(), &end, 10);
-  if (value.empty() || *end != '\0' || errno != 0) {
-    throw UsageError(fmt::format("'{}' is no whole number", value));
-  }
-  spec.params[text.substr(0, equals)] = number;
+  spec.params[text.substr(0, equals)] = plugin::written(text.substr(equals + 1));
 }
 
 void add_options(Options& options, CheckSpec& spec) {
@@ -162,9 +153,10 @@ void check_params(const CheckSpec& spec, const Algorithms& algorithms) {
         known.emplace_back(param.name);
         if (param.name != name) continue;
         found = true;
-        if (value >= param.min && value <= param.max) continue;
-        throw UsageError(fmt::format("--param: {} of {} is {}, outside its limits {} to {}", name,
-                                     algorithm->name, value, param.min, param.max));
+        if (plugin::value_of(param, value)) continue;
+        throw UsageError(fmt::format("--param: {} of {} cannot be {}; allowed: {}", name,
+                                     algorithm->name, plugin::value_text(value),
+                                     plugin::range_text(param)));
       }
     }
     if (found) continue;

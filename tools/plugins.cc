@@ -40,13 +40,51 @@ void print_algorithm(const plugin::Algorithm& algorithm) {
   const weft_algorithm& table = algorithm.table;
   std::string ranks = fmt::format("{} ranks or more", table.min_ranks);
   if (table.max_ranks != 0) ranks = fmt::format("{} to {} ranks", table.min_ranks, table.max_ranks);
-  fmt::print("    {}: {}, {}{}{}\n      {}\n", algorithm.name, operation_name(table.op), ranks,
+  fmt::print("    {}: {}, {}{}{}{}\n      {}\n", algorithm.name, operation_name(table.op), ranks,
              (table.flags & WEFT_ALGORITHM_RANK_ORDER) != 0 ? ", in rank order" : "",
+             (table.flags & WEFT_ALGORITHM_REMOTE_WRITE) != 0 ? ", writes to peers" : "",
              table.hccl_algo != nullptr ? fmt::format(", {} in HCCL_ALGO", table.hccl_algo) : "",
              algorithm.summary);
   for (const plugin::Param& param : algorithm.params) {
-    fmt::print("      {} = {} ({} to {}): {}\n", param.name, param.def, param.min, param.max,
-               param.help);
+    fmt::print("      {} = {}, {}: {}\n        {}\n", param.name,
+               plugin::value_text(param, param.def), plugin::type_name(param),
+               plugin::range_text(param), param.help);
+  }
+}
+
+std::string_view reach_text(uint32_t reach) {
+  switch (reach) {
+    case WEFT_REACH_PROCESS:
+      return "ranks that are threads of one process";
+    case WEFT_REACH_HOST:
+      return "ranks of one host";
+    case WEFT_REACH_HOSTS:
+      return "ranks of several hosts";
+    default:
+      return "ranks that it does not tell of";
+  }
+}
+
+std::string_view offer_text(std::string_view offer) {
+  if (offer == "direct") return "the CPU moves the data";
+  if (offer == "tasks") return "tasks on the stream move the data";
+  if (offer == "windows") return "HcclCommSymWinRegister and what belongs to it, HcommMemAlloc";
+  return "HcclCommSetMemoryRange and what belongs to it";
+}
+
+/// What a plugin of another kind than algorithms says about itself.
+void print_other(const plugin::Plugin& found, const plugin::Registry& registry) {
+  const plugin::Transport* transport = registry.find_transport(found.name);
+  const plugin::Memory* memory = registry.find_memory(found.name);
+  for (const std::string& offer : found.offers) {
+    fmt::print("    {}: {}\n", offer, offer_text(offer));
+  }
+  const uint32_t reach = transport != nullptr ? transport->table.reach : memory->table.reach;
+  fmt::print("  serves {}\n", reach_text(reach));
+  if (transport != nullptr) {
+    fmt::print("  chosen by [transport] use = \"{}\"\n", found.name);
+  } else {
+    fmt::print("  chosen by \"{}\" in [memory] order\n", found.name);
   }
 }
 
@@ -58,12 +96,9 @@ void print_offers(const plugin::Plugin& found, const plugin::Registry& registry,
     return;
   }
   fmt::print("  {}\n  offers\n", found.summary);
+  if (found.kind != WEFT_KIND_ALGORITHMS) return print_other(found, registry);
   for (const std::string& offer : found.offers) {
-    if (const plugin::Algorithm* algorithm = registry.find_algorithm(offer)) {
-      print_algorithm(*algorithm);
-    } else {
-      fmt::print("    {}\n", offer);
-    }
+    print_algorithm(*registry.find_algorithm(offer));
   }
 }
 
@@ -84,7 +119,8 @@ int plugins_command(const Words& words) {
   bool verbose = false;
   std::vector<std::string> more;
   Options options(kUsageLine, kAbout);
-  options.flag("verbose,v", "also what each algorithm does and its parameters", verbose);
+  options.flag("verbose,v", "also what each plugin can do, and the parameters of algorithms",
+               verbose);
   options.list("path", "PATH", "look in this folder, or at this file, too",
                [&](const std::string& path) { more.push_back(path); });
   if (!options.parse(words)) return kOk;

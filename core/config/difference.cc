@@ -126,7 +126,7 @@ std::string text_of(const Choice& choice) {
   for (size_t i = 0; i < algorithm.params.size(); ++i) {
     const plugin::Param& param = algorithm.params[i];
     if (choice.params[i] == param.def) continue;
-    params = joined(params, param.name + " = " + std::to_string(choice.params[i]));
+    params = joined(params, param.name + " = " + plugin::value_text(param, choice.params[i]));
   }
   return params.empty() ? algorithm.name : algorithm.name + " { " + params + " }";
 }

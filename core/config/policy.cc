@@ -322,9 +322,17 @@ void Reader::read_params(const toml::node& node, Rule& rule) const {
   const toml::table* params = node.as_table();
   if (params == nullptr) wrong_kind(node, "params", "a table");
   for (const auto& [key, param] : *params) {
-    const toml::value<int64_t>* number = param.as_integer();
-    if (number == nullptr) wrong_kind(param, key.str(), "a whole number");
-    rule.params.push_back({std::string(key.str()), number->get(), place_of(key.source())});
+    plugin::Written value;
+    if (const auto* number = param.as_integer()) {
+      value = number->get();
+    } else if (const auto* truth = param.as_boolean()) {
+      value = truth->get();
+    } else if (const auto* name = param.as_string()) {
+      value = name->get();
+    } else {
+      wrong_kind(param, key.str(), "a whole number, true or false, or a name");
+    }
+    rule.params.push_back({std::string(key.str()), value, place_of(key.source())});
   }
 }
 

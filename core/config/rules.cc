@@ -114,6 +114,17 @@ std::string refusals(const plugin::Registry& registry, std::string_view plugin) 
   complain(file, rule.use_place, what + suggestion(rule.use, known), HCCL_E_NOT_FOUND);
 }
 
+[[noreturn]] void complain_value(const Rule& rule, const plugin::Param& param,
+                                 const RuleParam& given, const std::string& file) {
+  std::string text = "parameter \"" + given.name + "\" of \"" + rule.use + "\" is " +
+                     plugin::value_text(given.value);
+  const bool is_number = std::holds_alternative<int64_t>(given.value);
+  if (param.type == WEFT_PARAM_INTEGER && is_number) {
+    complain(file, given.place, text + ", outside its limits " + plugin::range_text(param));
+  }
+  complain(file, given.place, text + "; allowed: " + plugin::range_text(param));
+}
+
 std::vector<int64_t> ordered_values(const Rule& rule, const std::string& file) {
   const std::vector<plugin::Param>& declared = rule.algorithm->params;
   std::vector<int64_t> values = default_values(*rule.algorithm);
@@ -127,14 +138,9 @@ std::vector<int64_t> ordered_values(const Rule& rule, const std::string& file) {
                    suggestion(given.name, names));
     }
     const auto index = static_cast<std::size_t>(found - names.begin());
-    const plugin::Param& limits = declared[index];
-    if (given.value < limits.min || given.value > limits.max) {
-      complain(file, given.place,
-               "parameter \"" + given.name + "\" of \"" + rule.use + "\" is " +
-                   std::to_string(given.value) + ", outside its limits " +
-                   std::to_string(limits.min) + ".." + std::to_string(limits.max));
-    }
-    values[index] = given.value;
+    const std::optional<int64_t> value = plugin::value_of(declared[index], given.value);
+    if (!value) complain_value(rule, declared[index], given, file);
+    values[index] = *value;
   }
   return values;
 }
@@ -181,7 +187,8 @@ void append(std::string& text, const Rule& rule) {
   std::vector<RuleParam> params = rule.params;
   std::sort(params.begin(), params.end(),
             [](const RuleParam& a, const RuleParam& b) { return a.name < b.name; });
-  for (const RuleParam& each : params) text += ' ' + each.name + '=' + std::to_string(each.value);
+  for (const RuleParam& each : params)
+    text += ' ' + each.name + '=' + plugin::value_text(each.value);
   text += '\n';
 }
 

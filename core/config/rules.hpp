@@ -13,6 +13,7 @@
 #include "config/complain.hpp"
 #include "config/policy.hpp"
 #include "config/units.hpp"
+#include "plugin/param.hpp"
 
 namespace weft::config {
 
@@ -33,7 +34,7 @@ struct Conditions {
 
 struct RuleParam {
   std::string name;
-  int64_t value = 0;
+  plugin::Written value;
   Place place;
 };
 

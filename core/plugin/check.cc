@@ -18,6 +18,7 @@ namespace {
 // Above any plugin that is meant: a larger count is read from something that is no table.
 constexpr uint32_t kMaxAlgorithms = 1024;
 constexpr uint32_t kMaxParams = 64;
+constexpr int64_t kMaxChoices = 64;
 
 constexpr std::array kDescriptorEntries = {WEFT_ENTRY(weft_plugin_desc, name),
                                            WEFT_ENTRY(weft_plugin_desc, table)};
@@ -70,8 +71,8 @@ bool is_name(std::string_view name, bool dash) noexcept {
 
 void check_name(const char* name, bool dash, const std::string& what) {
   if (name != nullptr && is_name(name, dash)) return;
-  throw Refusal(what + " has the name \"" + (name == nullptr ? "" : name) +
-                "\": names are made of a-z, 0-9" + (dash ? ", _ and -" : " and _"));
+  throw Refusal(what + " has the name \"" + (name == nullptr ? "" : name) + "\"", "P12",
+                std::string("names are made of a-z, 0-9") + (dash ? ", _ and -" : " and _"));
 }
 
 // What HCCL_ALGO cannot name would never be chosen by it.
@@ -82,33 +83,79 @@ void check_hccl_algo(const char* name, const std::string& what) {
   for (const std::string_view each : kHcclAlgoNames) {
     known.append(known.empty() ? "" : ", ").append(each);
   }
-  throw Refusal(what + " has the hccl_algo \"" + name + "\"; HCCL_ALGO knows " + known);
+  throw Refusal(what + " has the hccl_algo \"" + name + "\"", "P5", "HCCL_ALGO knows " + known);
 }
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
+// Values of a type of a later minor are shown as the numbers that they are.
+uint32_t known_type(const weft_param& theirs, const std::string& what) {
+  if (theirs.type <= WEFT_PARAM_CHOICE) return theirs.type;
+  if (theirs.head.minor > WEFT_ABI_MINOR) return WEFT_PARAM_INTEGER;
+  throw Refusal(what + " is of type " + std::to_string(theirs.type) + ", which does not exist",
+                "P3", "use one of WEFT_PARAM_*");
+}
+
+std::vector<std::string> check_choices(const weft_param& theirs, const std::string& what) {
+  if (theirs.choices == nullptr || theirs.max >= kMaxChoices) {
+    throw Refusal(what + " is a choice up to " + std::to_string(theirs.max) +
+                      (theirs.choices == nullptr ? ", but has no names" : ", which is too many"),
+                  "P5", "give max + 1 names, at most " + std::to_string(kMaxChoices));
+  }
+  std::vector<std::string> names;
+  for (int64_t i = 0; i <= theirs.max; ++i) {
+    const std::string which = "choice " + std::to_string(i) + " of " + what;
+    check_name(theirs.choices[i], false, which);
+    for (const std::string& other : names) {
+      if (other == theirs.choices[i]) {
+        throw Refusal(which + " is a second \"" + other + "\"", "P12", "give each its own name");
+      }
+    }
+    names.emplace_back(theirs.choices[i]);
+  }
+  return names;
+}
+
+// What a value can be must be what its type says.
+void check_type(const Param& param, const std::string& what) {
+  if (param.type == WEFT_PARAM_INTEGER) return;
+  if (param.min == 0 && (param.type == WEFT_PARAM_CHOICE || param.max == 1)) return;
+  throw Refusal(what + " is a " + std::string(type_name(param)) + " with the limits " +
+                    std::to_string(param.min) + ".." + std::to_string(param.max),
+                "P5", "let them be 0 and the last value");
+}
+
 Param check_param(const weft_param& theirs, const std::string& what) {
   check_head(theirs.head, what);
-  if (!WEFT_HAS(&theirs, weft_param, max)) throw Refusal(what + " is too short to have limits");
-  check_name(theirs.name, false, what);
-  const Param param{theirs.name, text_or_empty(theirs.help), theirs.def, theirs.min, theirs.max};
-  if (param.min > param.def || param.def > param.max) {
-    throw Refusal(what + " (" + param.name + ") has the default " + std::to_string(param.def) +
-                  " outside its limits " + std::to_string(param.min) + ".." +
-                  std::to_string(param.max));
+  if (!WEFT_HAS(&theirs, weft_param, choices)) {
+    throw Refusal(what + " ends before its choices", "P2", "begin it with WEFT_HEAD(weft_param)");
   }
+  check_name(theirs.name, false, what);
+  const std::string named = what + " (" + theirs.name + ")";
+  Param param{theirs.name, text_or_empty(theirs.help), theirs.def, theirs.min,
+              theirs.max,  known_type(theirs, named)};
+  if (param.min > param.def || param.def > param.max) {
+    throw Refusal(named + " has the default " + std::to_string(param.def) + " outside its limits " +
+                      std::to_string(param.min) + ".." + std::to_string(param.max),
+                  "P5", "change one of them");
+  }
+  check_type(param, named);
+  if (param.type == WEFT_PARAM_CHOICE) param.choices = check_choices(theirs, named);
   return param;
 }
 
 std::vector<Param> check_params(const weft_algorithm& table, const std::string& full_name) {
   if (table.param_count == 0) return {};
   // The least that a writer of this major can have.
-  constexpr std::size_t kLeastStride = offsetof(weft_param, max) + sizeof(weft_param::max);
+  constexpr std::size_t kLeastStride = offsetof(weft_param, choices) + sizeof(weft_param::choices);
   if (table.params == nullptr || table.param_count > kMaxParams ||
       table.param_stride < kLeastStride || table.param_stride % alignof(weft_param) != 0) {
-    throw Refusal("algorithm " + full_name +
-                  " has a malformed list of parameters: " + std::to_string(table.param_count) +
-                  " of " + std::to_string(table.param_stride) + " bytes each");
+    throw Refusal(
+        "algorithm " + full_name +
+            " has a malformed list of parameters: " + std::to_string(table.param_count) + " of " +
+            std::to_string(table.param_stride) + " bytes each",
+        "P2",
+        "give at most " + std::to_string(kMaxParams) + ", and sizeof(weft_param) as param_stride");
   }
   std::vector<Param> params;
   const char* at = reinterpret_cast<const char*>(table.params);
@@ -116,7 +163,9 @@ std::vector<Param> check_params(const weft_algorithm& table, const std::string& 
     const std::string what = "parameter " + std::to_string(i) + " of algorithm " + full_name;
     Param param = check_param(*reinterpret_cast<const weft_param*>(at), what);
     for (const Param& other : params) {
-      if (other.name == param.name) throw Refusal(what + " is a second \"" + param.name + "\"");
+      if (other.name == param.name) {
+        throw Refusal(what + " is a second \"" + param.name + "\"", "P12", "rename one of them");
+      }
     }
     params.push_back(std::move(param));
   }
@@ -134,12 +183,13 @@ Algorithm check_algorithm(const weft_algorithm& theirs, const char* plugin, uint
   ours.table = full_copy(theirs);
   ours.summary = text_or_empty(ours.table.summary);
   if (ours.table.min_ranks < 2) {
-    throw Refusal(what + " has min_ranks " + std::to_string(ours.table.min_ranks) +
-                  ": the least is 2, a single rank never reaches an algorithm");
+    throw Refusal(what + " has min_ranks " + std::to_string(ours.table.min_ranks), "P5",
+                  "the least is 2, a single rank never reaches an algorithm");
   }
   if (ours.table.max_ranks != 0 && ours.table.max_ranks < ours.table.min_ranks) {
     throw Refusal(what + " has max_ranks " + std::to_string(ours.table.max_ranks) +
-                  ", less than its min_ranks " + std::to_string(ours.table.min_ranks));
+                      ", less than its min_ranks " + std::to_string(ours.table.min_ranks),
+                  "P5", "raise it, or let it be 0 for no limit");
   }
   check_hccl_algo(ours.table.hccl_algo, what);
   ours.params = check_params(ours.table, ours.name);
@@ -152,7 +202,8 @@ bool is_known_operation(const Algorithm& algorithm) {
   if (table.op >= 1 && table.op < WEFT_OP_COUNT) return true;
   if (table.head.minor <= WEFT_ABI_MINOR) {
     throw Refusal("algorithm " + algorithm.name + " is for operation " + std::to_string(table.op) +
-                  ", which does not exist");
+                      ", which does not exist",
+                  "P3", "use one of WEFT_OP_*");
   }
   log::info("algorithm " + algorithm.name + " is left out: operation " + std::to_string(table.op) +
             " is newer than this library");
@@ -165,15 +216,17 @@ weft_plugin_desc check_descriptor(const weft_plugin_desc& theirs) {
   const std::string what = "the plugin descriptor";
   // Size, major, magic and kind are at the same place in every major.
   if (!WEFT_HAS(&theirs, weft_plugin_desc, kind)) {
-    throw Refusal(what + " has only " + std::to_string(theirs.head.size) + " bytes");
+    throw Refusal(what + " has only " + std::to_string(theirs.head.size) + " bytes", "P2",
+                  "begin it with WEFT_HEAD(weft_plugin_desc)");
   }
   if (theirs.magic != WEFT_PLUGIN_MAGIC) {
-    throw Refusal(what + " has the wrong magic: not a weft plugin");
+    throw Refusal(what + " has the wrong magic: not a weft plugin", "P2",
+                  "fill in WEFT_PLUGIN_MAGIC");
   }
   check_head(theirs.head, what);
   if (theirs.kind < WEFT_KIND_ALGORITHMS || theirs.kind > WEFT_KIND_MEMORY) {
-    throw Refusal("it is a plugin of kind " + std::to_string(theirs.kind) +
-                  "; this library uses kinds 1 (algorithms), 2 (transport) and 3 (memory)");
+    throw Refusal("it is a plugin of kind " + std::to_string(theirs.kind), "P2",
+                  "this library uses kinds 1 (algorithms), 2 (transport) and 3 (memory)");
   }
   check_entries(&theirs, kDescriptorEntries, what);
   check_name(theirs.name, true, what);
@@ -186,15 +239,19 @@ std::vector<Algorithm> check_algorithms(const weft_plugin_desc& desc) {
   check_head(theirs.head, what);
   check_entries(&theirs, std::array{WEFT_ENTRY(weft_algorithms, items)}, what);
   if (theirs.count == 0 || theirs.count > kMaxAlgorithms) {
-    throw Refusal(what + " has " + std::to_string(theirs.count) + " entries; 1 to " +
-                  std::to_string(kMaxAlgorithms) + " are possible");
+    throw Refusal(what + " has " + std::to_string(theirs.count) + " entries", "P5",
+                  "1 to " + std::to_string(kMaxAlgorithms) + " are possible");
   }
   std::vector<Algorithm> algorithms;
   for (uint32_t i = 0; i < theirs.count; ++i) {
-    if (theirs.items[i] == nullptr) throw Refusal("algorithm " + std::to_string(i) + " is null");
+    if (theirs.items[i] == nullptr) {
+      throw Refusal("algorithm " + std::to_string(i) + " is null", "P5", "count what there is");
+    }
     Algorithm next = check_algorithm(*theirs.items[i], desc.name, i);
     for (const Algorithm& other : algorithms) {
-      if (other.name == next.name) throw Refusal("it has two algorithms " + next.name);
+      if (other.name == next.name) {
+        throw Refusal("it has two algorithms " + next.name, "P12", "rename one of them");
+      }
     }
     if (is_known_operation(next)) algorithms.push_back(std::move(next));
   }
@@ -208,7 +265,8 @@ Transport check_transport(const weft_plugin_desc& desc) {
   check_entries(&theirs, kTransportEntries, what);
   Transport ours{desc.name, full_copy(theirs), nullptr};
   if ((ours.table.engines & (WEFT_ENGINE_DIRECT | WEFT_ENGINE_TASKS)) == 0) {
-    throw Refusal(what + " offers no engine that this library knows");
+    throw Refusal(what + " offers no engine that this library knows", "P5",
+                  "offer WEFT_ENGINE_DIRECT or WEFT_ENGINE_TASKS");
   }
   if ((ours.table.engines & WEFT_ENGINE_TASKS) != 0) {
     check_entries(&theirs, std::array{WEFT_ENTRY(weft_transport, tasks)}, what);
@@ -232,7 +290,8 @@ Memory check_memory(const weft_plugin_desc& desc) {
   }
   if ((ours.table.families & WEFT_MEMORY_RANGES) != 0) check_entries(&theirs, kRangeEntries, what);
   if ((ours.table.families & (WEFT_MEMORY_WINDOWS | WEFT_MEMORY_RANGES)) == 0) {
-    throw Refusal(what + " offers no family of functions that this library knows");
+    throw Refusal(what + " offers no family of functions that this library knows", "P5",
+                  "offer WEFT_MEMORY_WINDOWS or WEFT_MEMORY_RANGES");
   }
   return ours;
 }

@@ -14,6 +14,8 @@ namespace {
 
 namespace dll = boost::dll;
 
+constexpr const char* kReturnConstant = "let it return the address of a constant and do no more";
+
 std::string last_loader_error(const std::error_code& error) {
   const char* text = dlerror();
   return text != nullptr ? text : error.message();
@@ -23,13 +25,17 @@ dll::shared_library load_for_ever(const std::filesystem::path& file) {
   std::error_code error;
   // The loader would wait for ever on a pipe.
   if (!std::filesystem::is_regular_file(file, error)) {
-    throw Refusal(error ? error.message() : "not a regular file");
+    throw Refusal(error ? error.message() : "not a regular file", "P11",
+                  "remove it, or build the plugin again");
   }
   // RTLD_NODELETE is not among Boost's names; the flags are those of dlopen.
   const auto mode = static_cast<dll::load_mode::type>(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   dll::shared_library library;
   library.load(file, mode, error);
-  if (error) throw Refusal("cannot be loaded: " + last_loader_error(error));
+  if (error) {
+    throw Refusal("cannot be loaded: " + last_loader_error(error), "P10",
+                  "build it for this machine by weft_add_plugin(), with all that it needs");
+  }
   return library;
 }
 
@@ -38,18 +44,22 @@ dll::shared_library load_for_ever(const std::filesystem::path& file) {
 const weft_plugin_desc& open_plugin(const std::filesystem::path& absolute) {
   const dll::shared_library library = load_for_ever(absolute);
   if (!library.has(WEFT_PLUGIN_SYMBOL)) {
-    throw Refusal("exports no symbol " WEFT_PLUGIN_SYMBOL ": not a weft plugin");
+    throw Refusal("exports no symbol " WEFT_PLUGIN_SYMBOL ": not a weft plugin", "P1",
+                  "declare it with WEFT_PLUGIN and build it by weft_add_plugin(), or remove it");
   }
   auto& describe = library.get<const weft_plugin_desc*()>(WEFT_PLUGIN_SYMBOL);
   const weft_plugin_desc* desc = nullptr;
   try {
     desc = describe();
   } catch (const std::exception& error) {
-    throw Refusal(std::string(WEFT_PLUGIN_SYMBOL "() threw an exception: ") + error.what());
+    throw Refusal(std::string(WEFT_PLUGIN_SYMBOL "() threw an exception: ") + error.what(), "P8",
+                  kReturnConstant);
   } catch (...) {
-    throw Refusal(WEFT_PLUGIN_SYMBOL "() threw an exception");
+    throw Refusal(WEFT_PLUGIN_SYMBOL "() threw an exception", "P8", kReturnConstant);
   }
-  if (desc == nullptr) throw Refusal(WEFT_PLUGIN_SYMBOL "() returned no descriptor");
+  if (desc == nullptr) {
+    throw Refusal(WEFT_PLUGIN_SYMBOL "() returned no descriptor", "P1", kReturnConstant);
+  }
   return *desc;
 }
 

@@ -4,15 +4,17 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 
 #include "weft/abi.h"
 
 namespace weft::plugin {
 
-/// Why a file is not used as a plugin.
+/// Why a file is not used as a plugin: what is wrong, by which rule of docs/abi.md, and what to do.
 class Refusal : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  Refusal(const std::string& what, const char* rule, const std::string& remedy)
+      : std::runtime_error(what + " (ABI rule " + rule + "); " + remedy) {}
 };
 
 /// Loads a file for the life of the process and asks it for its descriptor, which is neither null

@@ -118,7 +118,7 @@ void Registry::load_file(const fs::path& file) {
     if (known.refusal.empty() && known.name == plugin.name) {
       throw Error(HCCL_E_PARA, "two plugins are named \"" + plugin.name +
                                    "\": " + known.path.string() + " and " + file.string() +
-                                   "; remove one of them");
+                                   " (ABI rule P12); remove one of them");
     }
   }
   plugins_.push_back(std::move(plugin));

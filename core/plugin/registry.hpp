@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins of this process: found, checked against the ABI rules (sdk/ABI.md), copied into
+// The plugins of this process: found, checked against the ABI rules (docs/abi.md), copied into
 // full-size tables, kept.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugin/param.hpp"
 #include "weft/algorithm.h"
 #include "weft/host.h"
 #include "weft/memory.h"
@@ -27,16 +28,8 @@ struct Plugin {
   uint16_t abi_major = 0;
   uint16_t abi_minor = 0;
   std::filesystem::path path;       // absolute
-  std::string refusal;              // why it is not used; empty if it is
+  std::string refusal;              // why it is not used, by which rule; empty if it is
   std::vector<std::string> offers;  // full names of algorithms, engines, or families
-};
-
-struct Param {
-  std::string name;
-  std::string help;
-  int64_t def = 0;
-  int64_t min = 0;
-  int64_t max = 0;
 };
 
 /// An algorithm that may be called: a full-size copy of the plugin's table.

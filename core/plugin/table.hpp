@@ -28,17 +28,19 @@ inline bool has_entry(const void* table, std::size_t size, const Entry& entry) n
   return value != nullptr;
 }
 
-/// Refuses a struct of another major (P4) or without a whole head. `what` names it in the message.
+/// Refuses a struct of another major (P4) or without a whole head (P2). `what` names it in the
+/// message.
 inline void check_head(const weft_head& head, const std::string& what) {
   if (head.size < sizeof(weft_head)) {
-    throw Refusal(what + " says it has " + std::to_string(head.size) +
-                  " bytes, less than its own head");
+    throw Refusal(
+        what + " says it has " + std::to_string(head.size) + " bytes, less than its own head", "P2",
+        "begin it with WEFT_HEAD(type)");
   }
   if (head.major != WEFT_ABI_MAJOR) {
     throw Refusal(what + " is of weft ABI " + std::to_string(head.major) + "." +
-                  std::to_string(head.minor) + ", this library has " +
-                  std::to_string(WEFT_ABI_MAJOR) + "." + std::to_string(WEFT_ABI_MINOR) +
-                  ": rebuild the plugin with this library's SDK");
+                      std::to_string(head.minor) + ", this library has " +
+                      std::to_string(WEFT_ABI_MAJOR) + "." + std::to_string(WEFT_ABI_MINOR),
+                  "P4", "rebuild the plugin with this library's SDK");
   }
 }
 
@@ -49,7 +51,7 @@ void check_entries(const void* table, const Entries& required, const std::string
   std::memcpy(&head, table, sizeof(head));
   for (const Entry& entry : required) {
     if (!has_entry(table, head.size, entry)) {
-      throw Refusal(what + " lacks the required entry \"" + entry.name + "\"");
+      throw Refusal(what + " lacks the required entry \"" + entry.name + "\"", "P5", "fill it in");
     }
   }
 }

@@ -161,7 +161,8 @@ std::string describe(const plugin::Algorithm& algorithm, const CounterExample& f
   const uint32_t op = algorithm.table.op;
   if (has_root(op)) text += ", root " + std::to_string(found.of.root);
   for (size_t i = 0; i < algorithm.params.size(); ++i) {
-    text += ", " + algorithm.params[i].name + " = " + std::to_string(found.of.params[i]);
+    const plugin::Param& param = algorithm.params[i];
+    text += ", " + param.name + " = " + plugin::value_text(param, found.of.params[i]);
   }
   const bool has_run = found.schedules.size() == found.of.ranks;
   if (has_run && schedule::has_placements(op)) {

@@ -86,6 +86,7 @@ weft_memory windows() noexcept {
   weft_memory table{};
   table.head = WEFT_HEAD(weft_memory);
   table.families = WEFT_MEMORY_WINDOWS;
+  table.reach = WEFT_REACH_HOST;
   table.open = open;
   table.attach = attach;
   table.detach = detach;

@@ -69,6 +69,7 @@ weft_memory functions() noexcept {
   weft_memory table{};
   table.head = WEFT_HEAD(weft_memory);
   table.families = WEFT_MEMORY_RANGES;
+  table.reach = WEFT_REACH_HOST;
   table.open = open;
   table.attach = attach_member;
   table.detach = detach_member;

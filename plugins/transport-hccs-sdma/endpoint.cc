@@ -311,6 +311,7 @@ weft_transport transport_table() noexcept {
   table.head = WEFT_HEAD(weft_transport);
   table.engines = WEFT_ENGINE_TASKS;
   if (on_acl_host()) table.engines |= WEFT_ENGINE_DIRECT;
+  table.reach = WEFT_REACH_HOST;
   table.open = open_context;
   table.get_device = get_device;
   table.set_device = set_device;

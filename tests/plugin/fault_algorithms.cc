@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin without any help of the SDK's sugar. As it stands it is good; each macro makes one thing
 // of it wrong.
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "weft/algorithm.h"
@@ -67,6 +69,21 @@
 #ifndef FAULT_PARAM_DEFAULT
 #define FAULT_PARAM_DEFAULT 2
 #endif
+#ifndef FAULT_PARAM_TYPE
+#define FAULT_PARAM_TYPE WEFT_PARAM_CHOICE
+#endif
+#ifndef FAULT_CHOICE_MIN
+#define FAULT_CHOICE_MIN 0
+#endif
+#ifndef FAULT_CHOICE_MAX
+#define FAULT_CHOICE_MAX 1
+#endif
+#ifndef FAULT_CHOICES
+#define FAULT_CHOICES choices
+#endif
+#ifndef FAULT_CHOICE
+#define FAULT_CHOICE "right"
+#endif
 #ifndef FAULT_EMIT
 #define FAULT_EMIT &emit
 #endif
@@ -120,18 +137,32 @@ constexpr uint32_t kStride = FAULT_PARAM_STRIDE;
 constexpr uint32_t kSecondOp = WEFT_OP_BARRIER;
 #endif
 
+[[maybe_unused]] const char* const choices[] = {"left", FAULT_CHOICE};
+
 constinit const Parameter params[] = {
-    {{head(sizeof(Parameter), WEFT_ABI_MAJOR), FAULT_PARAM_NAME, "first", FAULT_PARAM_DEFAULT, 1,
-      8}},
-    {{head(sizeof(Parameter), WEFT_ABI_MAJOR), "width", "second", -3, -4, 4}}};
+    {{head(sizeof(Parameter), WEFT_ABI_MAJOR), FAULT_PARAM_NAME, "first", FAULT_PARAM_DEFAULT, 1, 8,
+      WEFT_PARAM_INTEGER, 0, nullptr}},
+    {{head(sizeof(Parameter), WEFT_ABI_MAJOR), "width", "second", -3, -4, 4, WEFT_PARAM_INTEGER, 0,
+      nullptr}},
+    {{head(sizeof(Parameter), WEFT_ABI_MAJOR), "side", "third", 1, FAULT_CHOICE_MIN,
+      FAULT_CHOICE_MAX, FAULT_PARAM_TYPE, 0, FAULT_CHOICES}}};
 
 constinit const Algorithm first = {{head(FAULT_ALGORITHM_SIZE, FAULT_ALGORITHM_MAJOR),
                                     FAULT_ALGORITHM_NAME, "the first", FAULT_OP,
-                                    WEFT_ALGORITHM_RANK_ORDER, FAULT_MIN_RANKS, FAULT_MAX_RANKS, 2,
+                                    WEFT_ALGORITHM_RANK_ORDER, FAULT_MIN_RANKS, FAULT_MAX_RANKS, 3,
                                     kStride, &params[0].known, FAULT_EMIT, FAULT_HCCL_ALGO}};
 [[maybe_unused]] constinit const Algorithm second = {{head(sizeof(second), WEFT_ABI_MAJOR), "two",
                                                       nullptr, kSecondOp, 0, 3, 4, 0, 0, nullptr,
                                                       &emit, nullptr}};
+
+#ifdef FAULT_EAGER
+// Does in its initialiser what a plugin must not do before it is opened.
+[[maybe_unused]] const int eager = [] {
+  setenv("WEFT_FAULT_EAGER", "1", 1);
+  std::signal(SIGUSR2, SIG_IGN);
+  return 0;
+}();
+#endif
 
 [[maybe_unused]] const weft_algorithm* known(const Algorithm* algorithm) {
   return algorithm == nullptr ? nullptr : &algorithm->known;

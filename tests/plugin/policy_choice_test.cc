@@ -164,6 +164,33 @@ TEST_F(PolicyChoice, KnowsEveryParameterAndItsLimits) {
                with(rule("toy.fast", kSmall + "\nparams = { pieces = 1 }")));
 }
 
+TEST_F(PolicyChoice, TakesValuesOfTheTypeThatAParameterHas) {
+  const auto params = [](const std::string& use, const std::string& text) {
+    return with(rule(use, kSmall + "\nparams = { " + text + " }"));
+  };
+  const auto values = [&](const std::string& text) {
+    return resolved(params("toy.many", text)).choose(all_reduce(8, 8)).params;
+  };
+  EXPECT_EQ(values("wide = true"), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(values("side = \"right\", wide = false"), (std::vector<int64_t>{0, 1}));
+  expect_error(HCCL_E_PARA,
+               "p.toml:6:12: parameter \"wide\" of \"toy.many\" is 1; allowed: true or false",
+               params("toy.many", "wide = 1"));
+  expect_error(HCCL_E_PARA,
+               "p.toml:6:12: parameter \"side\" of \"toy.many\" is \"up\"; allowed: \"left\", "
+               "\"right\"",
+               params("toy.many", "side = \"up\""));
+  expect_error(HCCL_E_PARA,
+               "p.toml:6:12: parameter \"side\" of \"toy.many\" is 1; allowed: \"left\", \"right\"",
+               params("toy.many", "side = 1"));
+  expect_error(HCCL_E_PARA,
+               "p.toml:6:12: parameter \"pieces\" of \"toy.pair\" is true; allowed: 1..8",
+               params("toy.pair", "pieces = true"));
+  const std::string left = params("toy.many", "side = \"left\"");
+  const std::string right = params("toy.many", "side = \"right\"");
+  EXPECT_NE(Policy::parse(left, "a").digest(), Policy::parse(right, "b").digest());
+}
+
 Query wishing(Query query, std::string_view name) {
   query.wish = {name, "HCCL_ALGO"};
   return query;

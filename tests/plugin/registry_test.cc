@@ -58,13 +58,16 @@ TEST(Registry, CopiesAlgorithmsWithTheirParameters) {
   EXPECT_STREQ(one->table.hccl_algo, "NHR");
   EXPECT_EQ(one->table.op, uint32_t{WEFT_OP_ALL_REDUCE});
   EXPECT_EQ(one->table.flags, uint32_t{WEFT_ALGORITHM_RANK_ORDER});
-  ASSERT_EQ(one->params.size(), 2U);
+  ASSERT_EQ(one->params.size(), 3U);
   EXPECT_EQ(one->params[0].name, "depth");
   EXPECT_EQ(one->params[0].help, "first");
   EXPECT_EQ(one->params[0].def, 2);
   EXPECT_EQ(one->params[1].name, "width");
   EXPECT_EQ(one->params[1].min, -4);
   EXPECT_EQ(one->params[1].max, 4);
+  EXPECT_EQ(one->params[1].type, uint32_t{WEFT_PARAM_INTEGER});
+  EXPECT_EQ(one->params[2].type, uint32_t{WEFT_PARAM_CHOICE});
+  EXPECT_EQ(one->params[2].choices, (std::vector<std::string>{"left", "right"}));
   const Algorithm* two = registry.find_algorithm("fault.two");
   ASSERT_NE(two, nullptr);
   EXPECT_EQ(two->summary, "");
@@ -86,7 +89,7 @@ TEST(Registry, UsesAPluginOfALaterMinor) {
   const Algorithm* one = registry.find_algorithm("newer.one");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->table.head.size, sizeof(weft_algorithm));
-  ASSERT_EQ(one->params.size(), 2U);  // its parameters are longer than ours
+  ASSERT_EQ(one->params.size(), 3U);  // its parameters are longer than ours
   EXPECT_EQ(one->params[1].name, "width");
   EXPECT_EQ(one->params[1].def, -3);
 }

@@ -69,8 +69,8 @@ std::string refusal(const std::function<void()>& check) {
 TEST(Table, OfAnotherMajorIsRefusedWithBothNumbers) {
   const Table theirs = written(sizeof(Table), 9);
   EXPECT_EQ(refusal([&] { check_head(theirs.head, "it"); }),
-            "it is of weft ABI 9.0, this library has 1.0: rebuild the plugin with this library's "
-            "SDK");
+            "it is of weft ABI 9.0, this library has 1.0 (ABI rule P4); rebuild the plugin with "
+            "this library's SDK");
   EXPECT_EQ(refusal([&] { check_head(written(sizeof(Table)).head, "it"); }), "accepted");
 }
 
@@ -80,7 +80,7 @@ TEST(Table, LackingARequiredEntryIsRefusedByName) {
   EXPECT_EQ(refusal([&] { check_entries(&whole, required, "it"); }), "accepted");
   const Table older = written(offsetof(Table, second));
   EXPECT_EQ(refusal([&] { check_entries(&older, required, "it"); }),
-            "it lacks the required entry \"second\"");
+            "it lacks the required entry \"second\" (ABI rule P5); fill it in");
 }
 
 }  // namespace

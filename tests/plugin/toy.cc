@@ -13,6 +13,9 @@ void named(const weft::Problem& p, weft::Schedule& s) {
 
 constexpr weft_param kParams[] = {weft::param("pieces", "how many", 2, 1, 8),
                                   weft::param("skew", "how far", 0, -5, 5)};
+constexpr const char* kSides[] = {"left", "right"};
+constexpr weft_param kTyped[] = {weft::flag("wide", "whether so", false),
+                                 weft::choice("side", "which one", 0, kSides)};
 
 // The macro takes the name of a function: a template's instance needs an alias.
 constexpr auto& all_reduce = named<0>;
@@ -41,7 +44,8 @@ WEFT_ALGORITHM(pair, .name = "pair", .summary = "two ranks", .op = WEFT_OP_ALL_R
                .flags = WEFT_ALGORITHM_RANK_ORDER, .max_ranks = 2, .params = kParams,
                .hccl_algo = "NHR");
 WEFT_ALGORITHM(many, .name = "many", .summary = "at least 8", .op = WEFT_OP_ALL_REDUCE,
-               .flags = WEFT_ALGORITHM_RANK_ORDER, .min_ranks = 8, .hccl_algo = "NHR");
+               .flags = WEFT_ALGORITHM_RANK_ORDER, .min_ranks = 8, .params = kTyped,
+               .hccl_algo = "NHR");
 WEFT_ALGORITHM(broadcast, .name = "broadcast", .summary = "any", .op = WEFT_OP_BROADCAST);
 WEFT_ALGORITHM(all_gather, .name = "all_gather", .summary = "any", .op = WEFT_OP_ALL_GATHER);
 WEFT_ALGORITHM(reduce_scatter, .name = "reduce_scatter", .summary = "not in rank order",

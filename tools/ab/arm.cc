@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "base/error.hpp"
@@ -13,17 +12,18 @@
 namespace weft::tools {
 namespace {
 
-std::pair<std::string, int64_t> parse_param(std::string_view text, std::string_view arm) {
+std::pair<std::string, plugin::Written> parse_param(std::string_view text, std::string_view arm) {
   const size_t equals = text.find('=');
-  int64_t value = 0;
-  if (equals != std::string_view::npos && equals > 0) {
-    const std::string_view digits = text.substr(equals + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error == std::errc() && end == digits.data() + digits.size() && !digits.empty()) {
-      return {std::string(text.substr(0, equals)), value};
-    }
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
+    throw UsageError(fmt::format("'{}' of '{}' is no name=value", text, arm));
   }
-  throw UsageError(fmt::format("'{}' of '{}' is no name=number", text, arm));
+  return {std::string(text.substr(0, equals)), plugin::written(text.substr(equals + 1))};
+}
+
+/// As parse_param() reads it.
+std::string word_of(const plugin::Written& value) {
+  const std::string* name = std::get_if<std::string>(&value);
+  return name != nullptr ? *name : plugin::value_text(value);
 }
 
 /// A string of TOML.
@@ -60,7 +60,7 @@ std::string rule_text(std::string_view op, const std::string& use) {
 
 std::string Arm::text() const {
   std::string text = use;
-  for (const auto& [name, value] : params) text += fmt::format(":{}={}", name, value);
+  for (const auto& [name, value] : params) text += fmt::format(":{}={}", name, word_of(value));
   return text;
 }
 
@@ -84,7 +84,7 @@ std::string use_lines(const Arm& arm) {
   if (arm.params.empty()) return text;
   std::vector<std::string> params;
   for (const auto& [name, value] : arm.params)
-    params.push_back(fmt::format("{} = {}", name, value));
+    params.push_back(fmt::format("{} = {}", name, plugin::value_text(value)));
   return text + fmt::format("\nparams = {{ {} }}", fmt::join(params, ", "));
 }
 

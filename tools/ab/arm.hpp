@@ -16,7 +16,7 @@ namespace weft::tools {
 
 struct Arm {
   std::string use;  // "plugin.algorithm"
-  std::vector<std::pair<std::string, int64_t>> params;
+  std::vector<std::pair<std::string, plugin::Written>> params;
 
   /// As on the command line: "plugin.algorithm:name=value:name=value".
   [[nodiscard]] std::string text() const;

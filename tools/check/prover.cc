@@ -72,7 +72,8 @@ proof::Fixed fixed_of(const plugin::Algorithm& algorithm, const CheckSpec& spec)
   proof::Fixed fixed;
   for (const plugin::Param& param : algorithm.params) {
     const auto given = spec.params.find(param.name);
-    fixed.push_back(given == spec.params.end() ? std::nullopt : std::optional(given->second));
+    fixed.push_back(given == spec.params.end() ? std::nullopt
+                                               : plugin::value_of(param, given->second));
   }
   return fixed;
 }

@@ -19,9 +19,9 @@ namespace weft::tools {
 inline constexpr uint32_t kMostCheckedRanks = 256;
 
 struct CheckSpec {
-  std::vector<uint32_t> ranks;            // ascending
-  uint32_t op = 0;                        // WEFT_OP_*; 0: any
-  std::map<std::string, int64_t> params;  // that have this value only
+  std::vector<uint32_t> ranks;                    // ascending
+  uint32_t op = 0;                                // WEFT_OP_*; 0: any
+  std::map<std::string, plugin::Written> params;  // that have this value only
   std::optional<std::chrono::nanoseconds> time;
   bool json = false;
   std::string html;  // file; empty: none

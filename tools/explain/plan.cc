@@ -108,7 +108,8 @@ std::string params_text(const config::Choice& choice) {
   std::string text;
   const auto& params = choice.algorithm->params;
   for (size_t i = 0; i < params.size(); ++i) {
-    text += fmt::format("{}{} = {}{}", text.empty() ? "" : ", ", params[i].name, choice.params[i],
+    text += fmt::format("{}{} = {}{}", text.empty() ? "" : ", ", params[i].name,
+                        plugin::value_text(params[i], choice.params[i]),
                         choice.params[i] == params[i].def ? " (default)" : "");
   }
   return text.empty() ? "none" : text;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The contract between the core and a plugin: one exported symbol, a descriptor, and the rules for
- * every struct. Rules P1..P12 are in sdk/ABI.md; the names in comments below refer to them. C99. */
+ * every struct. Rules P1..P12 are in docs/abi.md; the names in comments below refer to them. C99.
+ */
 #ifndef WEFT_ABI_H_
 #define WEFT_ABI_H_
 
@@ -63,6 +64,15 @@ enum {
 
 /* Kinds of plugins. */
 enum { WEFT_KIND_ALGORITHMS = 1, WEFT_KIND_TRANSPORT = 2, WEFT_KIND_MEMORY = 3 };
+
+/* How far apart ranks may be that a transport or memory plugin serves. Shown to people; whether it
+ * serves certain ranks, the plugin says when they connect or register. */
+enum {
+  WEFT_REACH_UNSAID = 0,
+  WEFT_REACH_PROCESS = 1, /* threads of one process */
+  WEFT_REACH_HOST = 2,    /* processes of one host */
+  WEFT_REACH_HOSTS = 3    /* several hosts */
+};
 
 #define WEFT_PLUGIN_MAGIC 0x54464557u /* "WEFT" in memory, little endian */
 #define WEFT_PLUGIN_SYMBOL "weft_plugin"

@@ -104,14 +104,24 @@ typedef struct weft_problem {
   const int64_t* params; /* in the order of weft_algorithm.params */
 } weft_problem;
 
+/* What the value of a parameter means; it always travels as an int64_t. */
+enum {
+  WEFT_PARAM_INTEGER = 0,
+  WEFT_PARAM_BOOLEAN = 1, /* 0 is false, 1 is true: min 0, max 1 */
+  WEFT_PARAM_CHOICE = 2   /* the index of one of `choices`: min 0, max the last of them */
+};
+
 /* A parameter that a policy rule may set. */
 typedef struct weft_param {
   weft_head head;
-  const char* name;
-  const char* help;
+  const char* name; /* unique in its algorithm: [a-z0-9_]+ */
+  const char* help; /* one line */
   int64_t def;
   int64_t min;
   int64_t max;
+  uint32_t type; /* WEFT_PARAM_* */
+  uint32_t reserved;
+  const char* const* choices; /* of WEFT_PARAM_CHOICE: max + 1 names, each [a-z0-9_]+; else null */
 } weft_param;
 
 enum {

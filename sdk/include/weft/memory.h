@@ -80,7 +80,7 @@ typedef struct weft_group {
 typedef struct weft_memory {
   weft_head head;
   uint32_t families; /* WEFT_MEMORY_* offered: the functions of the others may be null */
-  uint32_t reserved;
+  uint32_t reach;    /* WEFT_REACH_* */
 
   /* Once per process, before anything else. `host` lives for ever. */
   int32_t (*open)(const weft_host* host, void** context);

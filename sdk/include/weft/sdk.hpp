@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++20 sugar over algorithm.h for authors of algorithms. Header-only; nothing here is part of the
-// binary contract.
+// C++20 sugar over the C headers, most of it for authors of algorithms. Header-only; nothing here
+// is part of the binary contract.
 //
 //   static void all_reduce(const weft::Problem& p, weft::Schedule& s) { ... }
 //   WEFT_ALGORITHM(all_reduce, .name = "all_reduce", .summary = "...", .op = WEFT_OP_ALL_REDUCE);
 //   WEFT_PLUGIN("mine", "1.0.0", "what it is", WEFT_USE(all_reduce));
+//
+// A plugin of another kind fills in a table of its C header and names it with
+// WEFT_TRANSPORT_PLUGIN or WEFT_MEMORY_PLUGIN.
 #pragma once
 
 #include <concepts>
@@ -16,6 +19,8 @@
 #include <vector>
 
 #include "weft/algorithm.h"
+#include "weft/memory.h"
+#include "weft/transport.h"
 
 namespace weft {
 
@@ -96,7 +101,7 @@ class Problem {
   [[nodiscard]] uint32_t rank() const { return raw_->rank; }
   [[nodiscard]] uint32_t ranks() const { return raw_->ranks; }
   [[nodiscard]] uint32_t root() const { return raw_->root; }
-  /// Value of the i-th declared parameter.
+  /// Value of the i-th declared parameter: a number, 0 or 1, or the index of a choice.
   [[nodiscard]] int64_t param(uint32_t i) const { return raw_->params[i]; }
 
   /// The rank `distance` hops to the right (negative: left) on the ring 0..n-1.
@@ -210,9 +215,20 @@ struct Params {
   uint32_t count = 0;
 };
 
+/// A whole number from `min` to `max`.
 constexpr weft_param param(const char* name, const char* help, int64_t def, int64_t min,
                            int64_t max) {
-  return {WEFT_HEAD(weft_param), name, help, def, min, max};
+  return {WEFT_HEAD(weft_param), name, help, def, min, max, WEFT_PARAM_INTEGER, 0, nullptr};
+}
+/// True or false.
+constexpr weft_param flag(const char* name, const char* help, bool def) {
+  return {WEFT_HEAD(weft_param), name, help, def ? 1 : 0, 0, 1, WEFT_PARAM_BOOLEAN, 0, nullptr};
+}
+/// One of `names`, a static array; `def` is an index in it.
+template <uint32_t N>
+constexpr weft_param choice(const char* name, const char* help, uint32_t def,
+                            const char* const (&names)[N]) {
+  return {WEFT_HEAD(weft_param), name, help, def, 0, N - 1, WEFT_PARAM_CHOICE, 0, names};
 }
 
 /// What WEFT_ALGORITHM declares beside the function.
@@ -232,7 +248,8 @@ namespace detail {
 template <void (*Fn)(const Problem&, Schedule&)>
 int32_t emit(const weft_problem* problem, const weft_builder* builder) noexcept {
   if (problem == nullptr || builder == nullptr) return WEFT_E_PTR;
-  if (builder->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(builder, weft_builder, append)) {
+  if (builder->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(builder, weft_builder, append) ||
+      problem->head.major != WEFT_ABI_MAJOR || !WEFT_HAS(problem, weft_problem, params)) {
     return WEFT_E_NOT_SUPPORT;
   }
   try {
@@ -277,19 +294,42 @@ constexpr weft_algorithm declare(const Declaration& d) {
 /// An algorithm in the list of WEFT_PLUGIN.
 #define WEFT_USE(function) &weft_algorithm_##function
 
+#define WEFT_DETAIL_RETURN_DESCRIPTOR(plugin_kind, plugin_name, plugin_version, plugin_summary, \
+                                      plugin_table)                                             \
+  static constinit const weft_plugin_desc desc = {WEFT_HEAD(weft_plugin_desc),                  \
+                                                  WEFT_PLUGIN_MAGIC,                            \
+                                                  plugin_kind,                                  \
+                                                  plugin_name,                                  \
+                                                  plugin_version,                               \
+                                                  plugin_summary,                               \
+                                                  &(plugin_table)};                             \
+  return &desc
+
 /// The one exported symbol (P1): name, version and summary of the plugin, then its algorithms.
 #define WEFT_PLUGIN(plugin_name, plugin_version, plugin_summary, ...)                            \
   extern "C" WEFT_EXPORT const weft_plugin_desc* weft_plugin(void) {                             \
     static constinit const weft_algorithm* const items[] = {__VA_ARGS__};                        \
     static constinit const weft_algorithms table = {WEFT_HEAD(weft_algorithms),                  \
                                                     sizeof(items) / sizeof(items[0]), 0, items}; \
-    static constinit const weft_plugin_desc desc = {WEFT_HEAD(weft_plugin_desc),                 \
-                                                    WEFT_PLUGIN_MAGIC,                           \
-                                                    WEFT_KIND_ALGORITHMS,                        \
-                                                    plugin_name,                                 \
-                                                    plugin_version,                              \
-                                                    plugin_summary,                              \
-                                                    &table};                                     \
-    return &desc;                                                                                \
+    WEFT_DETAIL_RETURN_DESCRIPTOR(WEFT_KIND_ALGORITHMS, plugin_name, plugin_version,             \
+                                  plugin_summary, table);                                        \
+  }                                                                                              \
+  static_assert(true, "take a semicolon")
+
+/// The same for a transport, whose table is a constant weft_transport.
+#define WEFT_TRANSPORT_PLUGIN(plugin_name, plugin_version, plugin_summary, transport) \
+  extern "C" WEFT_EXPORT const weft_plugin_desc* weft_plugin(void) {                  \
+    static_assert(std::is_same_v<decltype(transport), const weft_transport>);         \
+    WEFT_DETAIL_RETURN_DESCRIPTOR(WEFT_KIND_TRANSPORT, plugin_name, plugin_version,   \
+                                  plugin_summary, transport);                         \
+  }                                                                                   \
+  static_assert(true, "take a semicolon")
+
+/// The same for a memory plugin, whose table is a constant weft_memory.
+#define WEFT_MEMORY_PLUGIN(plugin_name, plugin_version, plugin_summary, memory)                  \
+  extern "C" WEFT_EXPORT const weft_plugin_desc* weft_plugin(void) {                             \
+    static_assert(std::is_same_v<decltype(memory), const weft_memory>);                          \
+    WEFT_DETAIL_RETURN_DESCRIPTOR(WEFT_KIND_MEMORY, plugin_name, plugin_version, plugin_summary, \
+                                  memory);                                                       \
   }                                                                                              \
   static_assert(true, "take a semicolon")

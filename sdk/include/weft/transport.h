@@ -148,7 +148,7 @@ typedef struct weft_tasks {
 typedef struct weft_transport {
   weft_head head;
   uint32_t engines; /* WEFT_ENGINE_* offered */
-  uint32_t reserved;
+  uint32_t reach;   /* WEFT_REACH_* */
 
   /* Once per process, before anything else. `host` lives for ever. */
   int32_t (*open)(const weft_host* host, void** context);
@@ -174,8 +174,8 @@ typedef struct weft_transport {
   int32_t (*enter)(void* endpoint, void** previous);
   void (*leave)(void* endpoint, void* previous);
 
-  /* Memory of this rank that peers can reach: not zeroed, aligned to 4096 bytes, taken up only as
-   * it is touched. */
+  /* Memory that peers can reach, taken up as it is touched: not zeroed, aligned to 4096 bytes.
+   * `release`: peers may read it until they close their endpoints, so it must stay mapped. */
   int32_t (*allocate)(void* endpoint, uint64_t bytes, void** address);
   void (*release)(void* endpoint, void* address);
 

@@ -86,6 +86,9 @@ static void print_algorithms(void) {
   MEMBER(weft_param, def);
   MEMBER(weft_param, min);
   MEMBER(weft_param, max);
+  MEMBER(weft_param, type);
+  MEMBER(weft_param, reserved);
+  MEMBER(weft_param, choices);
   STRUCT(weft_algorithm);
   MEMBER(weft_algorithm, head);
   MEMBER(weft_algorithm, name);
@@ -153,7 +156,7 @@ static void print_transport(void) {
   STRUCT(weft_transport);
   MEMBER(weft_transport, head);
   MEMBER(weft_transport, engines);
-  MEMBER(weft_transport, reserved);
+  MEMBER(weft_transport, reach);
   MEMBER(weft_transport, open);
   MEMBER(weft_transport, get_device);
   MEMBER(weft_transport, set_device);
@@ -199,7 +202,7 @@ static void print_memory(void) {
   STRUCT(weft_memory);
   MEMBER(weft_memory, head);
   MEMBER(weft_memory, families);
-  MEMBER(weft_memory, reserved);
+  MEMBER(weft_memory, reach);
   MEMBER(weft_memory, open);
   MEMBER(weft_memory, attach);
   MEMBER(weft_memory, detach);
@@ -224,6 +227,10 @@ static void print_values(void) {
   VALUE(WEFT_KIND_ALGORITHMS);
   VALUE(WEFT_KIND_TRANSPORT);
   VALUE(WEFT_KIND_MEMORY);
+  VALUE(WEFT_REACH_UNSAID);
+  VALUE(WEFT_REACH_PROCESS);
+  VALUE(WEFT_REACH_HOST);
+  VALUE(WEFT_REACH_HOSTS);
   VALUE(WEFT_OK);
   VALUE(WEFT_E_PARA);
   VALUE(WEFT_E_PTR);
@@ -260,6 +267,9 @@ static void print_values(void) {
   VALUE(WEFT_VERB_REDUCE);
   VALUE(WEFT_VERB_SIGNAL);
   VALUE(WEFT_VERB_WAIT);
+  VALUE(WEFT_PARAM_INTEGER);
+  VALUE(WEFT_PARAM_BOOLEAN);
+  VALUE(WEFT_PARAM_CHOICE);
   VALUE(WEFT_ALGORITHM_RANK_ORDER);
   VALUE(WEFT_ALGORITHM_REMOTE_WRITE);
   VALUE(WEFT_MEMORY_WINDOWS);

@@ -118,7 +118,8 @@ TEST(Ab, AnArmThatCannotServeIsAnError) {
   expect({"--arms", "mesh.two_shot:x=1,mesh.two_shot"}, 2, "no parameter \"x\"");
   expect({"--arms", "mesh.two_shot"}, 2, "are not two arms");
   expect({"--arms", "mesh.two_shot,two_shot"}, 2, "no plugin.algorithm");
-  expect({"--arms", "mesh.two_shot:x,mesh.two_shot"}, 2, "no name=number");
+  expect({"--arms", "mesh.two_shot:x,mesh.two_shot"}, 2, "no name=value");
+  expect({"--arms", "ring.broadcast:pieces=x,mesh.two_shot"}, 2, "is for broadcast");
   expect({}, 2, "--arms is missing");
 }
 

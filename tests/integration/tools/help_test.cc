@@ -171,12 +171,14 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLine{"CheckEmptyRange", {"check", "mesh", "--ranks", "4..2"}, "empty range"},
         WrongLine{"CheckNoRanks", {"check", "mesh", "--ranks", ","}, "''"},
         WrongLine{"CheckNoParam", {"check", "ring", "--param", "pieces"}, "pieces=4"},
-        WrongLine{"CheckTextParam", {"check", "ring", "--param", "pieces=x"}, "whole number"},
+        WrongLine{"CheckTextParam",
+                  {"check", "ring", "--param", "pieces=x"},
+                  "cannot be \"x\"; allowed: 1..64"},
         WrongLine{
             "CheckUnknownParam", {"check", "ring", "--param", "piece=4"}, "did you mean 'pieces'?"},
         WrongLine{"CheckParamTooLarge",
                   {"check", "ring", "--param", "pieces=65"},
-                  "pieces of ring.broadcast is 65, outside its limits 1 to 64"},
+                  "pieces of ring.broadcast cannot be 65; allowed: 1..64"},
         WrongLine{"CheckNoTime", {"check", "mesh", "--time", "0"}, "seconds"},
         WrongLine{"CheckRanksOfNoPage", {"check", "mesh", "--html-ranks", "4"}, "without --html"}),
     [](const testing::TestParamInfo<WrongLine>& each) { return each.param.name; });

@@ -82,10 +82,8 @@ const Mistake kRules[] = {
     {"UnknownKey", rule_with("wen = { bytes = 1 }"),
      "4:1: unknown key \"wen\" in \"rule\"; did you mean \"when\"?"},
     {"ParamsNoTable", rule_with("params = 1"), "4:10: \"params\" must be a table, not an integer"},
-    {"ParamText", rule_with("params = { pieces = \"1\" }"),
-     "4:21: \"pieces\" must be a whole number, not a string"},
     {"ParamFraction", rule_with("params = { pieces = 1.5 }"),
-     "4:21: \"pieces\" must be a whole number, not a floating-point"},
+     "4:21: \"pieces\" must be a whole number, true or false, or a name, not a floating-point"},
     {"AfterCatchAll",
      with("") + "[[rule]]\nop = \"barrier\"\nwhen = { ranks = 4 }\n"
                 "use = \"a.b\"\n",
