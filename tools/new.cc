@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/install.hpp"
 #include "command.hpp"
 #include "options.hpp"
 
@@ -18,44 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUsageLine = "weft new algorithm NAME [options]";
+constexpr const char* kUsageLine = "weft new KIND NAME [options]";
 constexpr const char* kAbout =
-    R"(Writes a plugin NAME with one algorithm into the new folder NAME: an all-reduce that is right, to be
-changed into your own. It is built outside of weft, against an installed one; what to do next is
-printed. NAME is made of a-z, 0-9 and _, and is the first part of its algorithms' names.
+    R"(Writes a plugin NAME into the new folder NAME, to be changed into your own. KIND is
+
+  algorithm   an all-reduce
+  transport   ranks that are threads of one process
+  memory      symmetric windows for threads of one process
+
+Each is right as it stands. It is built outside of weft, against an installed one; what to do next
+is printed. NAME is made of a-z, 0-9 and _; for an algorithm it is the first part of its full name.
 
 Exit code: 0 if it was written, 1 if it could not be, 2 for a wrong command line.)";
-
-constexpr const char* kSource = R"(#include "weft/sdk.hpp"
-
-// Every rank sums its own piece of the vector, then collects the other pieces: 3 rounds.
-static void all_reduce(const weft::Problem& p, weft::Schedule& s) {{
-  // In and Out may be the same buffer, so peers read a copy.
-  s.copy(p.scratch(0), p.in().all());
-  s.signal(p.peers());
-  s.wait(p.peers());
-
-  const weft::Chunk mine = p.scratch(0).part_of(p.rank(), p.ranks());
-  s.reduce(p.out()[p.rank()], p.everyone(mine));  // in rank order
-  s.signal(p.peers());
-  s.wait(p.peers());
-
-  for (const uint32_t peer : p.peers()) s.copy(p.out()[peer], p.out().at(peer)[peer]);
-  // The caller may write to Out as soon as I am done, so others must have read it.
-  s.signal(p.peers());
-  s.wait(p.peers());
-}}
-
-WEFT_ALGORITHM(all_reduce, .name = "all_reduce", .summary = "sum a piece, collect the rest; 3 rounds",
-               .op = WEFT_OP_ALL_REDUCE, .flags = WEFT_ALGORITHM_RANK_ORDER);
-WEFT_PLUGIN("{0}", "1.0.0", "my first plugin", WEFT_USE(all_reduce));
-)";
-
-constexpr const char* kBuild = R"(cmake_minimum_required(VERSION 3.25)
-project({0} LANGUAGES CXX)
-find_package(weft REQUIRED)
-weft_add_plugin({0} SOURCES {0}.cc)
-)";
 
 constexpr const char* kNext = R"(wrote {1}/{0}.cc and {1}/CMakeLists.txt
 
@@ -63,10 +40,37 @@ Build it, and see that it is found (ASCEND_HOME_PATH: where weft is installed):
   cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH="$ASCEND_HOME_PATH"
   cmake --build {1}/build
   WEFT_PLUGIN_PATH={1}/build weft plugins -v
-Prove it, or see how it is wrong:
+)";
+constexpr const char* kUseAlgorithm = R"(Prove it, or see how it is wrong:
   weft check {1}/build/{0}.so
 To use it, name {0}.all_reduce in a rule of a policy: docs/policy.md.
 )";
+constexpr const char* kUseTransport = R"(To use it, write this into a policy (docs/policy.md):
+  [transport]
+  use = "{0}"
+)";
+constexpr const char* kUseMemory = R"(To use it, write this into a policy (docs/policy.md):
+  [memory]
+  order = ["{0}", "heap"]
+)";
+
+/// What can be made. The folder my_<name> of the installed examples is what is written.
+struct Kind {
+  std::string_view name;
+  const char* use;
+};
+constexpr Kind kKinds[] = {
+    {"algorithm", kUseAlgorithm}, {"transport", kUseTransport}, {"memory", kUseMemory}};
+
+const Kind& kind_of(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const Kind& kind : kKinds) {
+    if (kind.name == word) return kind;
+    names.push_back(kind.name);
+  }
+  throw UsageError(
+      fmt::format("'{}' is nothing that can be made{}", word, did_you_mean(word, names)));
+}
 
 void check_name(const std::string& name) {
   const bool good = !name.empty() && std::ranges::all_of(name, [](char c) {
@@ -75,15 +79,39 @@ void check_name(const std::string& name) {
   if (!good) throw UsageError(fmt::format("'{}' is no name: a-z, 0-9 and _ make one", name));
 }
 
-void write(const fs::path& file, std::string_view form, const std::string& name) {
+std::string read(const fs::path& file) {
+  std::ifstream stream(file);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream || text.empty()) {
+    throw Failure(fmt::format("cannot read {}: is weft installed whole?", file.string()));
+  }
+  return text;
+}
+
+/// The text of an example with its name replaced, and without the line about weft's licence.
+std::string adapted(const std::string& text, const std::string& from, const std::string& to) {
+  std::string result;
+  size_t at = text.find("SPDX") < text.find('\n') ? text.find('\n') + 1 : 0;
+  for (size_t next = 0; (next = text.find(from, at)) != std::string::npos;
+       at = next + from.size()) {
+    result.append(text, at, next - at).append(to);
+  }
+  return result.append(text, at);
+}
+
+void write(const fs::path& file, const std::string& text) {
   std::ofstream stream(file);
-  stream << fmt::format(fmt::runtime(form), name);
+  stream << text;
   stream.close();
   if (!stream) throw Failure(fmt::format("cannot write {}", file.string()));
 }
 
 /// All of it or nothing.
-void create(const fs::path& folder, const std::string& name) {
+void create(const fs::path& folder, const Kind& kind, const std::string& name) {
+  const std::string example = fmt::format("my_{}", kind.name);
+  const fs::path from = install_prefix() / "share" / "weft" / "examples" / example;
+  const std::string source = adapted(read(from / (example + ".cc")), example, name);
+  const std::string build = adapted(read(from / "CMakeLists.txt"), example, name);
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder, error))) {
     throw Failure(fmt::format("{} is there already; choose another --dir", folder.string()));
@@ -92,8 +120,8 @@ void create(const fs::path& folder, const std::string& name) {
     throw Failure(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
   }
   try {
-    write(folder / (name + ".cc"), kSource, name);
-    write(folder / "CMakeLists.txt", kBuild, name);
+    write(folder / (name + ".cc"), source);
+    write(folder / "CMakeLists.txt", build);
   } catch (const Failure&) {
     fs::remove_all(folder, error);
     throw;
@@ -109,18 +137,15 @@ int new_command(const Words& words) {
                 [&](const std::string& text) { folder = text; });
   if (!options.parse(words)) return kOk;
   const Words& given = options.words();
-  if (given.empty()) throw UsageError("what? There is one thing: algorithm");
-  constexpr std::string_view kKinds[] = {"algorithm"};
-  if (given[0] != kKinds[0]) {
-    throw UsageError(fmt::format("'{}' is nothing that can be made{}", given[0],
-                                 did_you_mean(given[0], kKinds)));
-  }
+  if (given.empty()) throw UsageError("what? There are three kinds: algorithm, transport, memory");
+  const Kind& kind = kind_of(given[0]);
   if (given.size() == 1) throw UsageError("what shall its plugin be called?");
   if (given.size() > 2) throw UsageError(fmt::format("'{}' is one word too many", given[2]));
   check_name(given[1]);
   if (folder.empty()) folder = given[1];
-  create(folder, given[1]);
+  create(folder, kind, given[1]);
   fmt::print(fmt::runtime(kNext), given[1], folder);
+  fmt::print(fmt::runtime(kind.use), given[1], folder);
   return kOk;
 }
 

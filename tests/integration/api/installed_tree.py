@@ -55,7 +55,11 @@ def check_layout(prefix):
                  "lib64/weft/plugins/mem-symwin.so", "lib64/weft/plugins/mem-zerocopy.so",
                  "lib64/weft/plugins/transport-hccs-sdma.so",
                  "etc/weft/policy.toml", "etc/weft/host.toml", "etc/weft/a3-supernode.toml",
-                 "etc/weft/two-level.toml", "bin/weft", "python/hccl/manage/api.py",
+                 "etc/weft/two-level.toml", "bin/weft", "include/weft/sdk.hpp",
+                 "share/cmake/weft/weftConfig.cmake",
+                 "share/weft/examples/my_algorithm/my_algorithm.cc",
+                 "share/weft/examples/my_transport/CMakeLists.txt",
+                 "share/weft/examples/my_memory/my_memory.cc", "python/hccl/manage/api.py",
                  "python/hccl/split/api.py", "set_env.sh"):
         if not (prefix / name).exists():
             fail(f"{name} is not installed")

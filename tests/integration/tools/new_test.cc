@@ -38,6 +38,41 @@ TEST(New, WritesTheAlgorithmOfTheDocument) {
   }
 }
 
+TEST(New, WritesTheExampleOfEachKind) {
+  const Folder folder;
+  for (const std::string kind : {"algorithm", "transport", "memory"}) {
+    const std::string name = "my_" + kind;
+    const Outcome outcome = weft({"new", kind, name}, {}, folder.path());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const std::string& file : {name + ".cc", std::string("CMakeLists.txt")}) {
+      const std::string example = text_of(WEFT_EXAMPLES "/" + name + "/" + file);
+      ASSERT_NE(example.find("SPDX"), std::string::npos) << name;
+      EXPECT_EQ(text_of(folder.path() + "/" + name + "/" + file),
+                example.substr(example.find('\n') + 1));
+    }
+  }
+}
+
+TEST(New, TellsHowToUseWhatItHasWritten) {
+  const Folder folder;
+  const auto told = [&](const char* kind, const char* name) {
+    return weft({"new", kind, name}, {}, folder.path()).out;
+  };
+  EXPECT_NE(told("algorithm", "a").find("weft check a/build/a.so"), std::string::npos);
+  EXPECT_NE(told("transport", "t").find("use = \"t\""), std::string::npos);
+  EXPECT_NE(told("memory", "m").find("order = [\"m\", \"heap\"]"), std::string::npos);
+}
+
+TEST(New, NeedsTheExamplesOfTheInstallation) {
+  const Folder folder;
+  const Outcome outcome =
+      weft({"new", "memory", "x"}, {{"WEFT_HOME", folder.path()}}, folder.path());
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("share/weft/examples/my_memory/my_memory.cc"), std::string::npos)
+      << outcome.err;
+  EXPECT_TRUE(folder.empty());
+}
+
 TEST(New, TakesAFolder) {
   const Folder folder;
   const std::string into = folder.path() + "/some where";
