@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # weft_add_plugin(<target> SOURCES <file>... [OUTPUT_DIRECTORY <folder>])
 #
-# A plugin <target>.so that keeps the rules of sdk/ABI.md which a build can keep: one exported
+# A plugin <target>.so that keeps the rules of docs/abi.md which a build can keep: one exported
 # symbol (P1), nothing left undefined (P10). It is installed to lib64/weft/plugins, where weft looks
 # for plugins, unless OUTPUT_DIRECTORY says that it is for private use.
 function(weft_add_plugin target)

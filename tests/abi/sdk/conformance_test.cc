@@ -12,9 +12,20 @@
 #include "plugin/registry.hpp"
 #include "schedule/builder.hpp"
 #include "schedule/check.hpp"
+#include "support/footprint.hpp"
 
 namespace weft {
 namespace {
+
+// P9. The first test: the others load the plugin, too.
+TEST(ConformanceOfLoading, ChangesNothing) {
+  const char* file = std::getenv("WEFT_TEST_PLUGIN");
+  ASSERT_NE(file, nullptr) << "set WEFT_TEST_PLUGIN to the plugin to test";
+  const auto before = test::footprint();
+  plugin::Registry registry;
+  registry.load(file);
+  EXPECT_EQ(test::news(before, test::footprint()), "");
+}
 
 class Conformance : public testing::Test {
  protected:
@@ -79,10 +90,15 @@ TEST_F(Conformance, EveryAlgorithmIsProvedRight) {
   }
 }
 
-TEST_F(Conformance, EmittingStopsWhenTheBuilderRefuses) {
+weft_builder refusing_builder() {
   weft_builder builder{WEFT_HEAD(weft_builder), nullptr, nullptr, nullptr};
   builder.append = [](void*, const weft_step*) -> int32_t { return WEFT_E_PARA; };
   builder.reserve = [](void*, uint32_t) -> int32_t { return WEFT_E_PARA; };
+  return builder;
+}
+
+TEST_F(Conformance, EmittingStopsWhenTheBuilderRefuses) {
+  const weft_builder builder = refusing_builder();
   for (const plugin::Algorithm& each : registry_.algorithms()) {
     const std::vector<int64_t> params = defaults(each);
     const weft_problem problem{WEFT_HEAD(weft_problem),
@@ -94,6 +110,67 @@ TEST_F(Conformance, EmittingStopsWhenTheBuilderRefuses) {
                                0,
                                params.data()};
     EXPECT_EQ(each.table.emit(&problem, &builder), WEFT_E_PARA) << each.name;
+  }
+}
+
+// P6: what the library gives may be of another major, or shorter than the plugin needs.
+TEST_F(Conformance, ItDoesNotEmitForABuilderOrProblemThatItCannotRead) {
+  for (const plugin::Algorithm& each : registry_.algorithms()) {
+    const std::vector<int64_t> params = defaults(each);
+    const auto emit = [&](const weft_head& problem_head, const weft_head& builder_head) {
+      weft_problem problem{WEFT_HEAD(weft_problem),
+                           each.table.op,
+                           each.table.min_ranks,
+                           0,
+                           0,
+                           static_cast<uint32_t>(params.size()),
+                           0,
+                           params.data()};
+      problem.head = problem_head;
+      weft_builder builder = refusing_builder();
+      builder.head = builder_head;
+      return each.table.emit(&problem, &builder);
+    };
+    const weft_head problem = WEFT_HEAD(weft_problem);
+    const weft_head builder = WEFT_HEAD(weft_builder);
+    const weft_head short_one = WEFT_HEAD(weft_head);
+    weft_head other = builder;
+    other.major = WEFT_ABI_MAJOR + 1;
+    EXPECT_EQ(emit(problem, other), WEFT_E_NOT_SUPPORT) << each.name;
+    EXPECT_EQ(emit(problem, short_one), WEFT_E_NOT_SUPPORT) << each.name;
+    EXPECT_EQ(emit(other, builder), WEFT_E_NOT_SUPPORT) << each.name;
+    EXPECT_EQ(emit(short_one, builder), WEFT_E_NOT_SUPPORT) << each.name;
+  }
+}
+
+TEST_F(Conformance, ItDoesNotOpenForAHostThatItCannotRead) {
+  weft_host other = plugin::host();
+  other.head.major = WEFT_ABI_MAJOR + 1;
+  weft_host short_one = plugin::host();
+  short_one.head.size = sizeof(weft_head);
+  const std::string& name = registry_.plugins().front().name;
+  for (const weft_host* host : {&other, &short_one}) {
+    void* context = nullptr;
+    if (const plugin::Transport* transport = registry_.find_transport(name)) {
+      EXPECT_EQ(transport->table.open(host, &context), WEFT_E_NOT_SUPPORT);
+    }
+    if (const plugin::Memory* memory = registry_.find_memory(name)) {
+      EXPECT_EQ(memory->table.open(host, &context), WEFT_E_NOT_SUPPORT);
+    }
+  }
+}
+
+TEST_F(Conformance, AMemoryPluginDoesNotAttachToAGroupThatItCannotRead) {
+  const plugin::Memory* memory = registry_.find_memory(registry_.plugins().front().name);
+  if (memory == nullptr) return;  // it is of another kind
+  void* context = nullptr;
+  ASSERT_EQ(memory->table.open(&plugin::host(), &context), WEFT_OK);
+  weft_group group{};
+  for (const weft_head head : {weft_head{sizeof group, WEFT_ABI_MAJOR + 1, 0},
+                               weft_head{sizeof(weft_head), WEFT_ABI_MAJOR, 0}}) {
+    group.head = head;
+    void* member = nullptr;
+    EXPECT_EQ(memory->table.attach(context, &group, &member), WEFT_E_NOT_SUPPORT);
   }
 }
 
