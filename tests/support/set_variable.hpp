@@ -3,21 +3,34 @@
 #pragma once
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 
-namespace weft::config {
+namespace weft {
 
+/// As long as it lives; then the variable is what it was before.
 class SetVariable {
  public:
-  SetVariable(const std::string& name, const std::string& value) : name_(name) {
-    setenv(name.c_str(), value.c_str(), 1);
+  /// No value: the variable is not set.
+  SetVariable(const std::string& name, const std::optional<std::string>& value) : name_(name) {
+    if (const char* before = std::getenv(name.c_str())) before_ = before;
+    set(value);
   }
-  ~SetVariable() { unsetenv(name_.c_str()); }
+  ~SetVariable() { set(before_); }
   SetVariable(const SetVariable&) = delete;
   SetVariable& operator=(const SetVariable&) = delete;
 
  private:
+  void set(const std::optional<std::string>& value) const {
+    if (value) {
+      setenv(name_.c_str(), value->c_str(), 1);
+    } else {
+      unsetenv(name_.c_str());
+    }
+  }
+
   const std::string name_;
+  std::optional<std::string> before_;
 };
 
-}  // namespace weft::config
+}  // namespace weft

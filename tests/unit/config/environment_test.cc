@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "config/variables.hpp"
-#include "variable.hpp"
+#include "support/set_variable.hpp"
 
 namespace weft::config {
 namespace {
