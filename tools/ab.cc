@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ab/arm.hpp"
+#include "ab/report.hpp"
 #include "base/error.hpp"
 #include "base/names.hpp"
 #include "base/op_names.hpp"
@@ -34,7 +35,8 @@ constexpr uint64_t kMostRanks = 256;
 constexpr uint64_t kMostQueued = 4096;
 constexpr uint64_t kCalls = 20'000;
 
-constexpr const char* kUsageLine = "weft ab OPERATION --arms A,B -n N [options]";
+constexpr const char* kUsageLine =
+    "weft ab OPERATION --arms A,B -n N [options]\n       weft ab report FOLDER|FILE...";
 constexpr const char* kAbout =
     R"(Tells which of two algorithms does OPERATION faster, for one size. An arm is plugin.algorithm, with
 parameters plugin.algorithm:name=value; both arms must be of OPERATION.
@@ -47,6 +49,9 @@ in at most 3 % of the runs. Without a verdict it ends when --calls is used up.
 "mean" has its 95 % confidence interval; "ratio" is the time of B by that of A, the median over pairs,
 with the interval in which it lies with 95 % confidence. The rule is what a policy needs so that the
 faster arm does such calls.
+
+The second form tells what the experiments of a policy have found on live calls; it has a --help of
+its own.
 
 Exit code: 0 with or without a verdict if all is right, 1 if a result is wrong or something failed, 2
 for a wrong command line.)";
@@ -197,6 +202,8 @@ void add_options(Options& options, Spec& spec, std::string& arms, bool& json) {
 }  // namespace
 
 int ab_command(const Words& words) {
+  if (!words.empty() && words.front() == "report")
+    return report_command({words.begin() + 1, words.end()});
   Spec spec;
   spec.begin = spec.end = uint64_t{1} << 20;
   spec.iterations = kCalls;

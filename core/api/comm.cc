@@ -98,7 +98,10 @@ void destroy(HcclComm comm) {
     if (taken == nullptr) refuse_handle();
   }
   forget_group(comm);
-  if (taken != nullptr) taken->tell_idle_policy();
+  if (taken != nullptr) {
+    taken->tell_experiments();
+    taken->tell_idle_policy();
+  }
   taken.reset();
   change.tell(HCCL_COMM_STATE_PHASE_DESTROY_POST);
 }
@@ -234,14 +237,6 @@ HcclResult init_all(uint32_t count, const int32_t* devices, HcclComm* comms) {
   return HCCL_SUCCESS;
 }
 
-/// As much of the text as there is room for, and a NUL.
-template <size_t Room>
-void write_text(char (&to)[Room], std::string_view text) {
-  const size_t length = std::min(text.size(), Room - 1);
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
-}
-
 }  // namespace
 }  // namespace weft::api
 
@@ -344,45 +339,5 @@ WEFT_API HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult* asyncError)
 }
 
 WEFT_API uint32_t HcclGetCommConfigCapability() { return HCCL_COMM_CONFIG_RESERVED; }
-
-WEFT_API HcclResult weft_comm_last_call(HcclComm comm, weft_call_info* info) {
-  return weft::guard("weft_comm_last_call", [&] {
-    require_all({{"comm", comm}, {"info", info}});
-    require(info->head.major == WEFT_ABI_MAJOR && info->head.size >= sizeof(weft_call_info),
-            HCCL_E_PARA, "info.head was not set with WEFT_HEAD(weft_call_info)");
-    const weft::comm::LastCall last = communicator(comm).last_call();
-    require(!last.algorithm.empty(), HCCL_E_NOT_FOUND, "no operator was called so far");
-    weft::api::write_text(info->algorithm, last.algorithm);
-    weft::api::write_text(info->source, last.source);
-    info->pieces = last.pieces;
-    info->in_way = static_cast<uint32_t>(last.in.way);
-    info->out_way = static_cast<uint32_t>(last.out.way);
-    info->reserved = 0;
-    weft::api::write_text(info->in_why, communicator(comm).why(last.in));
-    weft::api::write_text(info->out_why, communicator(comm).why(last.out));
-    return HCCL_SUCCESS;
-  });
-}
-
-WEFT_API HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* counters) {
-  return weft::guard("weft_comm_get_counters", [&] {
-    require_all({{"comm", comm}, {"counters", counters}});
-    require(counters->head.major == WEFT_ABI_MAJOR && counters->head.size >= sizeof *counters,
-            HCCL_E_PARA, "counters.head was not set with WEFT_HEAD(weft_comm_counters)");
-    static_assert(weft::comm::kWays == WEFT_WAY_COUNT);
-    const auto& calls = communicator(comm).calls_by_way();
-    std::copy(calls.begin(), calls.end(), counters->calls_by_way);
-    counters->plans_made = communicator(comm).plans().made();
-    counters->plans_evicted = communicator(comm).plans().evicted();
-    return HCCL_SUCCESS;
-  });
-}
-
-WEFT_API const char* weft_way_name(uint32_t way) {
-  return weft::comm::way_name(way < WEFT_WAY_COUNT ? static_cast<weft::comm::Way>(way)
-                                                   : weft::comm::Way::kNone);
-}
-
-WEFT_API const char* weft_last_error(void) { return weft::last_error(); }
 
 }  // extern "C"

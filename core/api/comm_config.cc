@@ -171,6 +171,7 @@ comm::Options default_options(const config::Policy& policy) {
   options.algo = env.algo;
   options.check_memory = env.check_memory;
   options.early_calls = env.early_calls;
+  options.experiments = env.experiments;
   options.detection = env.network.detection;
   options.entry_log = env.entry_log;
   options.debug = env.debug;

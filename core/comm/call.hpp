@@ -21,11 +21,16 @@ struct CallKey {
   uint8_t op = 0;         // WEFT_OP_*, kOp*
   uint8_t type = 0;       // HcclDataType
   uint8_t reduce_op = 0;  // HcclReduceOp; 0 where there is none
-  uint8_t reserved = 0;
+  uint8_t arm = 0;        // 1 + number of the arm of an experiment that does it; 0: none does
 
   friend bool operator==(const CallKey&, const CallKey&) = default;
 };
 static_assert(sizeof(CallKey) == 16, "no padding: the key is hashed as bytes");
+
+[[nodiscard]] constexpr CallKey without_arm(CallKey key) noexcept {
+  key.arm = 0;
+  return key;
+}
 
 /// Of an operation whose blocks have lengths of their own: n entries each, in elements, borrowed
 /// for the call. Null where the operation has one block, whose length is in the other pair.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "comm/remains.hpp"
 #include "comm/trace.hpp"
 
@@ -151,6 +152,48 @@ uint32_t Communicator::ranks_per_server() const {
   return alike ? first : 0;
 }
 
+/// Where an experiment may take some call of this communicator.
+void Communicator::open_experiments() {
+  if (ranks_ == 1) return;
+  config::Query query;
+  query.ranks = ranks_;
+  query.hosts = hosts_;
+  query.ranks_per_host = ranks_per_host_;
+  query.communicator = name();
+  const bool any =
+      std::ranges::any_of(policy_->experiments(), [&](const config::Experiment& experiment) {
+        return config::may_match(experiment.calls, query);
+      });
+  if (!any) return;
+  if (tasks_engine_ != nullptr) {
+    if (rank_ == 0) {
+      log::warn(
+          fmt::format("communicator {}: the experiments of the policy {} have no effect, "
+                      "since calls of the tasks engine are not timed",
+                      name(), policy_->name()));
+    }
+    return;
+  }
+  setup_.times_calls = true;
+  experiments_ = std::make_unique<Experiments>(
+      policy_, magic_,
+      ExperimentQuestions{
+          .query = [this](const CallKey& key) { return query_of(key); },
+          .doubt = [this](const config::Rule& arm, const CallKey& key) { return doubt(arm, key); },
+          .speaks = rank_ == 0});
+  reporter_ = std::make_unique<ExperimentReporter>(
+      *experiments_, ExperimentSite{policy_->name(), name(), magic_, rank_, ranks_},
+      options_.experiments);
+}
+
+std::vector<ExperimentReport> Communicator::experiment_reports() const {
+  return reporter_ == nullptr ? std::vector<ExperimentReport>() : reporter_->reports();
+}
+
+void Communicator::tell_experiments() const {
+  if (reporter_ != nullptr) reporter_->tell();
+}
+
 void Communicator::tell_idle_policy() {
   const std::shared_ptr<PolicyUse> use = std::exchange(policy_use_, nullptr);
   if (use != nullptr && use->leave()) use->tell_if_idle(*policy_);
@@ -281,6 +324,7 @@ void Communicator::connect() {
   invitations_ = std::make_shared<Invitations>(*session_, rank_);
   if (options_.debug.resources) log_resources();
   registrations_ = std::make_unique<Registrations>(*session_, rank_, ranks_);
+  open_experiments();
   session_->watch(this);
 }
 

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "comm/call.hpp"
+#include "comm/experiment_reporter.hpp"
+#include "comm/experiments.hpp"
 #include "comm/invitations.hpp"
 #include "comm/library.hpp"
 #include "comm/memory_check.hpp"
@@ -47,6 +49,7 @@ struct Options {
   std::chrono::milliseconds exec_timeout{0};
   bool check_memory = false;   // WEFT_CHECK=memory
   bool early_calls = true;     // WEFT_EARLY_CALLS
+  std::string experiments;     // WEFT_EXPERIMENTS
   std::string buffer_name;     // hcclBufferName: must be the same on all ranks
   uint32_t op_expansion = 0;   // hcclOpExpansionMode: without effect
   bool retries_links = false;  // level 2 of hcclRetryEnable: without effect
@@ -145,6 +148,11 @@ class Communicator final : private control::Listener {
   /// process under a policy that WEFT_POLICY names, logs that none of its rules has had an effect.
   void tell_idle_policy();
 
+  /// What experiments have found so far, to the log and, where they are asked for, to files. Any
+  /// thread.
+  void tell_experiments() const;
+  [[nodiscard]] std::vector<ExperimentReport> experiment_reports() const;
+
   /// 0, 1 or 2, from the next call on. Any thread.
   void set_deterministic(uint32_t level) noexcept {
     deterministic_.store(level, std::memory_order_relaxed);
@@ -223,12 +231,17 @@ class Communicator final : private control::Listener {
   [[nodiscard]] uint64_t choose_task(const exec::Prepared& wanted) const;
   exec::Task& next_task(const exec::Prepared& wanted);
   LastCall prepare(const Call& call, exec::ExecPlan& plan, exec::Task& task);
-  /// Throws Error; then the task is free again.
-  [[nodiscard]] config::Choice choose(const CallKey& key) const;
+  [[nodiscard]] config::Query query_of(const CallKey& key) const;
+  /// Throws Error.
+  [[nodiscard]] config::Choice choose(const CallKey& key);
+  [[nodiscard]] schedule::Geometry geometry_of(const CallKey& key) const noexcept;
+  void open_experiments();
+  [[nodiscard]] std::string doubt(const config::Rule& arm, const CallKey& key) const;
   schedule::Exposure exposure(exec::ExecPlan& plan);
   void forget(exec::Task& task) noexcept;
   bool is_independent(const exec::Task& task) const;
-  void submit(exec::Task& task, void* stream);
+  /// Throws Error; then the task is free again.
+  void submit(exec::Task& task, Trial* trial, void* stream);
   /// Throws Error if this communicator can do no more calls, or is suspended.
   void check_health() const;
   /// Bytes of a rank's buffers from their beginning to the end of their last block.
@@ -320,6 +333,8 @@ class Communicator final : private control::Listener {
 
   static constexpr uint64_t kTasks = 1024;  // calls that may be on their way at once
 
+  std::unique_ptr<Experiments> experiments_;      // if the policy has any for it
+  std::unique_ptr<ExperimentReporter> reporter_;  // of them
   ScheduleCache schedules_;
   PlanCache plans_;
   std::unique_ptr<exec::Task[]> tasks_;

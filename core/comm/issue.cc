@@ -12,6 +12,7 @@
 #include "base/names.hpp"
 #include "base/op_names.hpp"
 #include "comm/communicator.hpp"
+#include "schedule/builder.hpp"
 
 namespace weft::comm {
 namespace {
@@ -99,7 +100,7 @@ bool Communicator::choose_engine(const CallKey& key, std::string& note) const {
   return false;
 }
 
-config::Choice Communicator::choose(const CallKey& key) const {
+config::Query Communicator::query_of(const CallKey& key) const {
   const uint64_t blocks = has_lengths(key.op) ? 1
                                               : std::max(schedule::in_blocks(key.op, ranks_),
                                                          schedule::out_blocks(key.op, ranks_));
@@ -114,17 +115,47 @@ config::Choice Communicator::choose(const CallKey& key) const {
   query.hosts = hosts_;
   query.ranks_per_host = ranks_per_host_;
   query.communicator = name();
-  return policy_->choose(query);
+  return query;
+}
+
+config::Choice Communicator::choose(const CallKey& key) {
+  if (key.arm == 0) return policy_->choose(query_of(key));
+  const config::Experiment& experiment = experiments_->find(without_arm(key))->experiment();
+  const config::Rule& arm = experiment.arms[key.arm - 1].rule;
+  return {.algorithm = arm.algorithm,
+          .params = arm.values,
+          .source = fmt::format("{}:{} (experiment {})", policy_->name(), arm.place.line,
+                                experiment.name),
+          .experiment = &experiment};
+}
+
+/// Asks for the schedules of all ranks, so that all come to the same answer.
+std::string Communicator::doubt(const config::Rule& arm, const CallKey& key) const {
+  try {
+    const schedule::Geometry geometry = geometry_of(key);
+    for (uint32_t r = 0; r < ranks_; ++r) {
+      const schedule::Schedule steps = schedule::emit(arm.algorithm->table, arm.use.c_str(),
+                                                      {key.op, ranks_, r, key.root}, arm.values);
+      static_cast<void>(schedule::piece_room(steps, geometry));
+    }
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+schedule::Geometry Communicator::geometry_of(const CallKey& key) const noexcept {
+  schedule::Geometry geometry;
+  geometry.count = key.count;
+  geometry.element_bytes = static_cast<uint32_t>(std::max<size_t>(1, type_size(key.type)));
+  geometry.scratch_bytes = scratch_bytes();
+  return geometry;
 }
 
 exec::ExecPlan* Communicator::make_plan(const CallKey& key) {
   auto made = std::make_unique<exec::ExecPlan>();
   made->key = key;
-  const auto element = static_cast<uint32_t>(std::max<size_t>(1, type_size(key.type)));
-  schedule::Geometry geometry;
-  geometry.count = key.count;
-  geometry.element_bytes = element;
-  geometry.scratch_bytes = scratch_bytes();
+  schedule::Geometry geometry = geometry_of(key);
   std::string note;
   made->as_tasks = choose_engine(key, note);
   if (made->as_tasks) tasks_engine_->shape(geometry);
@@ -201,6 +232,7 @@ void Communicator::follow_deterministic() {
   deterministic_of_plans_ = level;
   if (!changed) return;
   plans_.forget(executor_->done());
+  if (experiments_ != nullptr) experiments_->forget();
   last_ = {};  // its texts are those of a plan
   repeated_ = nullptr;
 }
@@ -306,9 +338,13 @@ bool Communicator::is_independent(const exec::Task& task) const {
   return true;
 }
 
-void Communicator::submit(exec::Task& task, void* stream) {
+void Communicator::submit(exec::Task& task, Trial* trial, void* stream) {
   exec::ExecPlan& plan = *task.plan;
-  task.base.begin = is_independent(task) ? &exec::Executor::begin_early : nullptr;
+  // What a call does before its turn is in the time of the one before it.
+  const bool early = (trial == nullptr || !trial->block_begins()) && is_independent(task);
+  task.base.begin = early ? &exec::Executor::begin_early : nullptr;
+  task.times = trial;
+  if (trial != nullptr) task.issued_at = std::chrono::steady_clock::now();
   task.first_call = next_call_;
   task.last_call = next_call_ + task.pieces - 1;
   task.used_until.store(task.last_call, std::memory_order_release);
@@ -333,6 +369,7 @@ void Communicator::submit(exec::Task& task, void* stream) {
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }
+  if (trial != nullptr) trial->advance();
   ++next_task_;
   next_call_ = task.last_call + 1;
 }
@@ -340,14 +377,16 @@ void Communicator::submit(exec::Task& task, void* stream) {
 void Communicator::issue(const Call& call, void* stream) {
   check_health();
   if (deterministic() != deterministic_of_plans_) follow_deterministic();
-  const CallKey wanted = plan_key(call.key);
+  CallKey wanted = plan_key(call.key);
+  Trial* const trial = experiments_ == nullptr ? nullptr : experiments_->find(wanted);
+  if (trial != nullptr) wanted.arm = static_cast<uint8_t>(trial->arm() + 1);
   exec::ExecPlan* plan = plans_.find(wanted);
   if (plan == nullptr) plan = make_plan(wanted);
   if (plan->as_tasks) return issue_tasks(call, *plan, stream);
   const exec::Prepared now{plan->serial, call.in, call.out, setup_.map->own_version()};
   exec::Task& task = next_task(now);
   if (now == task.prepared) {
-    submit(task, stream);
+    submit(task, trial, stream);
     ++calls_by_way_[std::max(task.in_way, task.out_way)];
     repeated_ = &task;
     return;
@@ -355,7 +394,7 @@ void Communicator::issue(const Call& call, void* stream) {
   forget(task);  // from here on it is about another call, even if that comes to nothing
   if (options_.entry_log) log_entry(call, stream);
   const LastCall placed = prepare(call, *plan, task);
-  submit(task, stream);
+  submit(task, trial, stream);
   remember(placed, call.key);
   const bool staged = task.before.bytes != 0 || task.after.bytes != 0;
   if (plan->plan.has_lengths || staged || memory_check_ != nullptr || traces_) return;

@@ -19,6 +19,10 @@ bool PolicyUse::leave() noexcept { return --living_ == 0 && leads_; }
 
 void PolicyUse::note(const config::Choice& choice) noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
+  if (choice.experiment != nullptr) {
+    by_rule_.store(true, kRelaxed);
+    return by_condition_.store(true, kRelaxed);
+  }
   if (choice.rule == nullptr) return by_wish_.store(true, kRelaxed);
   by_rule_.store(true, kRelaxed);
   if (!config::is_catch_all(*choice.rule)) by_condition_.store(true, kRelaxed);

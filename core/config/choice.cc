@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/choice.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/op_names.hpp"
 #include "plugin/registry.hpp"
@@ -61,11 +63,19 @@ std::vector<Candidate> candidates(const Offer& offer, uint32_t ranks, const Hccl
     query.ranks = ranks;
     return why_not(algorithm, query).empty();
   };
-  for (const Rule& rule : offer.rules) {
-    if (!rule.ranks.contains(ranks) || !serves(*rule.algorithm)) continue;
+  const auto add = [&](const Rule& rule) {
     all.push_back({rule.algorithm, rule.values,
                    offer.policy + ':' + std::to_string(rule.use_place.line) + ':' +
                        std::to_string(rule.use_place.column)});
+  };
+  for (const Rule& rule : offer.rules) {
+    if (rule.ranks.contains(ranks) && serves(*rule.algorithm)) add(rule);
+  }
+  for (const Experiment& experiment : offer.experiments) {
+    const bool all_serve = std::ranges::all_of(
+        experiment.arms, [&](const Arm& arm) { return serves(*arm.rule.algorithm); });
+    if (!experiment.calls.ranks.contains(ranks) || !all_serve) continue;
+    for (const Arm& arm : experiment.arms) add(arm.rule);
   }
   // Of those that answer to a wish the first one serves, or the first in rank order.
   uint32_t served = 0;  // bit by operation

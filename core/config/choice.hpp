@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment.hpp"
 #include "config/policy.hpp"
 #include "config/rules.hpp"
 
@@ -15,6 +16,7 @@ namespace weft::config {
 struct Offer {
   const std::string& policy;  // name, for messages and Choice::source
   std::span<const Rule> rules;
+  std::span<const Experiment> experiments;
   /// Those that answer to a name of HCCL_ALGO, by full name.
   std::span<const plugin::Algorithm* const> wishable;
 };

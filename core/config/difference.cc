@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "config/cells.hpp"
+#include "config/experiment.hpp"
 #include "plugin/registry.hpp"
 
 namespace weft::config {
@@ -196,6 +198,27 @@ std::vector<Difference> setting_differences(const Policy& first, const Policy& s
     if (before[i].value == after[i].value) continue;
     found.push_back({before[i].name, {}, shown(before[i].value), shown(after[i].value)});
   }
+  const auto texts = [](const Policy& policy) {
+    std::map<std::string, std::pair<std::string, std::string>> all;  // shown, and compared
+    for (const Experiment& each : policy.experiments()) {
+      all["experiment." + each.name] = {text_of(each), canonical_text(std::span(&each, 1))};
+    }
+    return all;
+  };
+  std::map<std::string, std::pair<std::string, std::string>> old = texts(first);
+  for (const auto& [name, now] : texts(second)) {
+    const auto was = old.extract(name);
+    if (was.empty()) {
+      found.push_back({name, {}, "left out", now.first});
+    } else if (was.mapped().second != now.second) {
+      const bool same = was.mapped().first == now.first;
+      found.push_back({name,
+                       {},
+                       was.mapped().first,
+                       same ? now.first + ", for other calls, weights or blocks" : now.first});
+    }
+  }
+  for (const auto& [name, was] : old) found.push_back({name, {}, was.first, "left out"});
   return found;
 }
 

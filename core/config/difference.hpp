@@ -23,7 +23,8 @@ struct Difference {
 [[nodiscard]] std::vector<Difference> differences(const Policy& first, const Policy& second,
                                                   uint32_t op);
 
-/// Of [plugins], [transport], [memory] and [control]; `calls` is the name of the setting.
+/// Of [plugins], [transport], [memory], [control] and the experiments; `calls` is the name of the
+/// setting, "experiment.NAME" for an experiment. Both are resolved.
 [[nodiscard]] std::vector<Difference> setting_differences(const Policy& first,
                                                           const Policy& second);
 

@@ -29,6 +29,7 @@ struct Environment {
   bool retries_links = false;  // level 2 of HCCL_OP_RETRY_ENABLE
   bool check_memory = false;   // WEFT_CHECK=memory
   bool early_calls = true;     // WEFT_EARLY_CALLS
+  std::string experiments;     // WEFT_EXPERIMENTS
 
   // Of variables that are checked together.
   std::optional<bool> intra_pcie;  // HCCL_INTRA_PCIE_ENABLE

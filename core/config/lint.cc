@@ -8,6 +8,7 @@
 #include "base/names.hpp"
 #include "base/op_names.hpp"
 #include "config/cells.hpp"
+#include "config/experiment.hpp"
 #include "config/rules.hpp"
 #include "plugin/registry.hpp"
 
@@ -43,6 +44,9 @@ std::vector<Finding> errors(Policy& policy, const plugin::Registry& registry) {
     }
   };
   for (Rule rule : policy.rules()) attempt([&] { resolve(rule, registry, policy.name()); });
+  for (const Experiment& experiment : policy.experiments()) {
+    for (Arm arm : experiment.arms) attempt([&] { resolve(arm.rule, registry, policy.name()); });
+  }
   attempt([&] { check_transport(policy, registry); });
   // Once more, for what is not about rules, and so that rules have their algorithms.
   if (found.empty()) attempt([&] { policy.resolve(registry); });
@@ -97,6 +101,19 @@ bool never_reduces(const Rule& rule, const weft_transport& transport) {
     }
   }
   return true;
+}
+
+/// All arms together: an experiment takes only calls that each of them can serve.
+std::string why_never(const Experiment& experiment, const plugin::Transport& transport) {
+  if (is_reduction(experiment.calls.op) && never_reduces(experiment.calls, transport.table)) {
+    return "transport \"" + transport.name + "\" cannot reduce its data";
+  }
+  for (const Arm& arm : experiment.arms) {
+    Rule served = arm.rule;
+    static_cast<Conditions&>(served) = experiment.calls;
+    if (std::string why = never_serves(served); !why.empty()) return served.use + ' ' + why;
+  }
+  return {};
 }
 
 std::string why_never(const Rule& rule, const Census& census, const plugin::Transport& transport) {
@@ -161,6 +178,12 @@ std::vector<Finding> lint(Policy& policy, const plugin::Registry& registry) {
       found.push_back(
           {Severity::kWarning, at(policy, rule.place) + "this rule never applies here: " + why});
     }
+  }
+  for (const Experiment& each : policy.experiments()) {
+    const std::string why = why_never(each, transport);
+    if (why.empty()) continue;
+    found.push_back({Severity::kWarning,
+                     at(policy, each.calls.place) + "this experiment never applies here: " + why});
   }
   for (Finding& each : overlaps(policy)) found.push_back(std::move(each));
   return found;

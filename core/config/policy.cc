@@ -12,6 +12,7 @@
 #include "base/names.hpp"
 #include "base/op_names.hpp"
 #include "config/complain.hpp"
+#include "config/experiment.hpp"
 #include "config/policy_file.hpp"
 #include "config/policy_impl.hpp"
 #include "config/rules.hpp"
@@ -23,9 +24,11 @@ namespace {
 
 using Word = std::string_view;
 
-constexpr std::array<Word, 6> kTopKeys = {"schema",    "rule",   "plugins",
+constexpr std::array<Word, 7> kTopKeys = {"schema",    "rule",   "experiment", "plugins",
                                           "transport", "memory", "control"};
 constexpr std::array<Word, 4> kRuleKeys = {"op", "when", "use", "params"};
+constexpr std::array<Word, 5> kExperimentKeys = {"name", "op", "when", "block", "arms"};
+constexpr std::array<Word, 3> kArmKeys = {"use", "params", "weight"};
 constexpr std::array<Word, 8> kWhenKeys = {"bytes", "ranks",  "hosts",         "ranks_per_host",
                                            "type",  "reduce", "deterministic", "communicator"};
 constexpr std::array<Word, 2> kPluginKeys = {"path", "require_check"};
@@ -72,6 +75,7 @@ class Reader {
   const toml::table& table(const toml::node& node, Word key, std::span<const Word> keys) const;
   const std::string& text(const toml::node& node, Word key) const;
   const std::string& name(const toml::node& node, Word key) const;
+  uint32_t number(const toml::node& node, Word key, uint32_t most) const;
   template <class Parse>
   auto parsed(const toml::node& node, Word key, const std::string& written, Parse parse) const;
   template <class Parse>
@@ -87,6 +91,8 @@ class Reader {
   void read_memory(const toml::node& node, Contents& contents) const;
   void read_control(const toml::node& node, Settings& settings) const;
   Rule read_rule(const toml::node& node) const;
+  Experiment read_experiment(const toml::node& node) const;
+  Arm read_arm(const toml::node& node, uint32_t op) const;
   uint32_t read_op(const toml::table& rule) const;
   void read_use(const toml::table& rule, Rule& out) const;
   void read_when(const toml::node& node, Rule& rule) const;
@@ -119,6 +125,15 @@ const std::string& Reader::name(const toml::node& node, Word key) const {
   const std::string& written = text(node, key);
   if (is_name(written)) return written;
   fail(node.source(), in_quotes(key) + " must be a name of a-z, 0-9, _ and -");
+}
+
+// 1 to `most`.
+uint32_t Reader::number(const toml::node& node, Word key, uint32_t most) const {
+  const toml::value<int64_t>* found = node.as_integer();
+  if (found == nullptr) wrong_kind(node, key, "a whole number");
+  if (found->get() >= 1 && found->get() <= most) return static_cast<uint32_t>(found->get());
+  fail(node.source(), in_quotes(key) + " is " + std::to_string(found->get()) +
+                          ", it must be 1 to " + std::to_string(most));
 }
 
 // What a node's text means; `parse` throws BadValue.
@@ -237,7 +252,7 @@ void Reader::read_control(const toml::node& node, Settings& settings) const {
 
 uint32_t Reader::read_op(const toml::table& rule) const {
   const toml::node* op = rule.get("op");
-  if (op == nullptr) fail(rule.source(), "the rule has no \"op\"");
+  if (op == nullptr) fail(rule.source(), "there is no \"op\" here");
   const std::string written = text(*op, "op");
   if (const auto number = parse_operation(written)) return *number;
   fail(op->source(),
@@ -246,7 +261,7 @@ uint32_t Reader::read_op(const toml::table& rule) const {
 
 void Reader::read_use(const toml::table& rule, Rule& out) const {
   const toml::node* use = rule.get("use");
-  if (use == nullptr) fail(rule.source(), "the rule has no \"use\"");
+  if (use == nullptr) fail(rule.source(), "there is no \"use\" here");
   out.use = text(*use, "use");
   out.use_place = place_of(use->source());
   const auto dot = out.use.find('.');
@@ -347,11 +362,51 @@ Rule Reader::read_rule(const toml::node& node) const {
   return rule;
 }
 
-Contents Reader::read(const toml::table& root) const {
-  if (const auto experiment = root.find("experiment"); experiment != root.end()) {
-    fail(experiment->first.source(),
-         "unknown key \"experiment\": this library has no experiments yet; remove it");
+Arm Reader::read_arm(const toml::node& node, uint32_t op) const {
+  const toml::table& keys = table(node, "arms", kArmKeys);
+  Arm arm;
+  arm.rule.place = place_of(node.source());
+  arm.rule.op = op;
+  read_use(keys, arm.rule);
+  if (const toml::node* params = keys.get("params")) read_params(*params, arm.rule);
+  if (const toml::node* weight = keys.get("weight")) {
+    arm.weight = number(*weight, "weight", kMostWeight - 1);
   }
+  return arm;
+}
+
+Experiment Reader::read_experiment(const toml::node& node) const {
+  const toml::table& keys = table(node, "experiment", kExperimentKeys);
+  Experiment experiment;
+  experiment.calls.place = place_of(node.source());
+  const toml::node* given = keys.get("name");
+  if (given == nullptr) fail(node.source(), "the experiment has no \"name\"");
+  experiment.name = name(*given, "name");
+  experiment.calls.op = read_op(keys);
+  if (const toml::node* when = keys.get("when")) read_when(*when, experiment.calls);
+  if (const toml::node* block = keys.get("block")) {
+    experiment.block = number(*block, "block", kMostBlock);
+  }
+  const toml::node* arms = keys.get("arms");
+  if (arms == nullptr) fail(node.source(), "the experiment has no \"arms\"");
+  const toml::array* list = arms->as_array();
+  if (list == nullptr) wrong_kind(*arms, "arms", "an array of tables");
+  if (list->size() < kFewestArms || list->size() > kMostArms) {
+    fail(arms->source(), "an experiment has " + std::to_string(kFewestArms) + " to " +
+                             std::to_string(kMostArms) + " arms, not " +
+                             std::to_string(list->size()));
+  }
+  uint32_t weights = 0;
+  for (const toml::node& each : *list) {
+    experiment.arms.push_back(read_arm(each, experiment.calls.op));
+    weights += experiment.arms.back().weight;
+  }
+  if (weights <= kMostWeight) return experiment;
+  fail(arms->source(), "the weights of the arms come to " + std::to_string(weights) +
+                           ", they may come to " + std::to_string(kMostWeight));
+}
+
+Contents Reader::read(const toml::table& root) const {
   table(root, "", kTopKeys);
   read_schema(root);
   Contents policy;
@@ -373,6 +428,14 @@ Contents Reader::read(const toml::table& root) const {
     for (const toml::node& each : *list) policy.rules.push_back(read_rule(each));
   }
   check_complete(policy.rules, file_);
+  if (const toml::node* node = root.get("experiment")) {
+    const toml::array* list = node->as_array();
+    if (list == nullptr) {
+      fail(node->source(), "an experiment begins with [[experiment]], in double brackets");
+    }
+    for (const toml::node& each : *list) policy.experiments.push_back(read_experiment(each));
+  }
+  check_experiments(policy.experiments, file_);
   return policy;
 }
 
@@ -393,9 +456,13 @@ Policy Policy::parse(std::string_view text, const std::string& name) {
   for (const Rule& rule : impl->contents.rules) {
     if (!rule.bytes.covers(Range{})) impl->ops_by_bytes |= 1U << rule.op;
   }
+  for (const Experiment& each : impl->contents.experiments) {
+    if (!each.calls.bytes.covers(Range{})) impl->ops_by_bytes |= 1U << each.calls.op;
+  }
   // Folders and time limits are a host's own: ranks may differ in them.
   const Settings& settings = impl->contents.settings;
-  std::string text_of_all = canonical_text(impl->contents.rules) + "transport " +
+  std::string text_of_all = canonical_text(impl->contents.rules) +
+                            canonical_text(impl->contents.experiments) + "transport " +
                             settings.transport + ' ' + settings.engine;
   if (settings.memory_order) text_of_all += " memory";
   for (const std::string& each : settings.memory_order.value_or(std::vector<std::string>())) {

@@ -41,6 +41,7 @@ struct Query {
 };
 
 struct Rule;
+struct Experiment;
 
 struct Choice {
   const plugin::Algorithm* algorithm = nullptr;
@@ -49,6 +50,7 @@ struct Choice {
   // stands behind the rule, with the reason.
   std::string source;
   const Rule* rule = nullptr;  // null: no rule names it. Of the policy, as long as that lives
+  const Experiment* experiment = nullptr;  // of which it is an arm
 };
 
 /// An algorithm that some call of a communicator may get.
@@ -95,13 +97,14 @@ class Policy {
   [[nodiscard]] const Settings& settings() const;
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] std::span<const Rule> rules() const;
+  [[nodiscard]] std::span<const Experiment> experiments() const;
   /// Where a setting is written ("transport.engine"); none where the file leaves it out.
   [[nodiscard]] std::optional<Place> written_at(std::string_view setting) const;
   /// Hash of the meaning of the file (not of comments, white space or the path): equal digests,
   /// equal choices.
   [[nodiscard]] const std::string& digest() const;
 
-  /// Names of the plugins that the rules and [transport] use, sorted.
+  /// Names of the plugins that the rules, the experiments and [transport] use, sorted.
   [[nodiscard]] std::vector<std::string> plugins() const;
 
   /// The same, and the plugins whose algorithms may be chosen for the wishes. After resolve.
@@ -109,20 +112,20 @@ class Policy {
   /// Some loaded algorithm answers to this name of HCCL_ALGO. After resolve.
   [[nodiscard]] bool answers_to(std::string_view hccl_algo) const;
 
-  /// Ties the rules to loaded algorithms. Throws Error (HCCL_E_NOT_FOUND) with file:line:column,
-  /// the rule and the nearest known name if one is missing (and why its plugin was refused, if it
-  /// was); HCCL_E_PARA for an algorithm of another operation, an unknown parameter or a value out
-  /// of range. HCCL_E_NOT_FOUND, with its place, for a name in [memory] order that is no loaded
-  /// memory plugin.
+  /// Ties rules and experiments to loaded algorithms. Throws Error (HCCL_E_NOT_FOUND) with
+  /// file:line:column, the rule and the nearest known name if one is missing (and why its plugin
+  /// was refused, if it was); HCCL_E_PARA for an algorithm of another operation, an unknown
+  /// parameter or a value out of range. HCCL_E_NOT_FOUND, with its place, for a name in [memory]
+  /// order that is no loaded memory plugin.
   void resolve(const plugin::Registry& registry);
 
   /// Throws Error (HCCL_E_NOT_SUPPORT) if the transport is loaded and does not have the engine.
   void check_engine(const plugin::Registry& registry) const;
 
-  /// All that calls of so many ranks may get by the rules and the wishes. After resolve.
+  /// All that calls of so many ranks may get by rules, experiments and wishes. After resolve.
   [[nodiscard]] std::vector<Candidate> candidates(uint32_t ranks, const HcclAlgo& wishes) const;
 
-  /// Whether some rule of the operation has a condition on bytes.
+  /// Whether some rule or experiment of the operation has a condition on bytes.
   [[nodiscard]] bool looks_at_bytes(uint32_t op) const noexcept;
 
   /// Without a wish: the first rule that matches and whose algorithm can serve the query. With one:
@@ -130,6 +133,8 @@ class Policy {
   /// name, that answers to it and can serve; else as without. Throws Error (HCCL_E_NOT_SUPPORT)
   /// that lists each candidate and why it cannot.
   [[nodiscard]] Choice choose(const Query& query) const;
+  /// What shares out the query's calls among algorithms instead of that; null if nothing does.
+  [[nodiscard]] const Experiment* experiment(const Query& query) const;
 
  private:
   struct Impl;

@@ -34,6 +34,8 @@ const std::string& Policy::name() const { return impl_->name; }
 const std::string& Policy::digest() const { return impl_->digest; }
 std::span<const Rule> Policy::rules() const { return impl_->contents.rules; }
 
+std::span<const Experiment> Policy::experiments() const { return impl_->contents.experiments; }
+
 std::optional<Place> Policy::written_at(std::string_view setting) const {
   const auto found = impl_->contents.places.find(setting);
   if (found == impl_->contents.places.end()) return std::nullopt;
@@ -48,6 +50,9 @@ std::vector<std::string> Policy::plugins(const HcclAlgo& wishes) const {
     names.insert(algorithm.substr(0, algorithm.find('.')));
   };
   for (const Rule& rule : impl_->contents.rules) add(rule.use);
+  for (const Experiment& experiment : impl_->contents.experiments) {
+    for (const Arm& arm : experiment.arms) add(arm.rule.use);
+  }
   for (const plugin::Algorithm* each : impl_->wishable) {
     const Wish wish = wishes.level0(operation_name(each->table.op));
     if (each->table.hccl_algo == wish.name) add(each->name);
@@ -82,6 +87,9 @@ void check_memory_order(const Contents& contents, const plugin::Registry& regist
 void Policy::resolve(const plugin::Registry& registry) {
   check_memory_order(impl_->contents, registry, impl_->name);
   for (Rule& rule : impl_->contents.rules) config::resolve(rule, registry, impl_->name);
+  for (Experiment& experiment : impl_->contents.experiments) {
+    for (Arm& arm : experiment.arms) config::resolve(arm.rule, registry, impl_->name);
+  }
   impl_->wishable.clear();
   for (const plugin::Algorithm& each : registry.algorithms()) {
     if (each.table.hccl_algo != nullptr) impl_->wishable.push_back(&each);
@@ -106,11 +114,18 @@ bool Policy::looks_at_bytes(uint32_t op) const noexcept {
 }
 
 std::vector<Candidate> Policy::candidates(uint32_t ranks, const HcclAlgo& wishes) const {
-  return config::candidates({impl_->name, impl_->contents.rules, impl_->wishable}, ranks, wishes);
+  const Contents& all = impl_->contents;
+  return config::candidates({impl_->name, all.rules, all.experiments, impl_->wishable}, ranks,
+                            wishes);
 }
 
 Choice Policy::choose(const Query& query) const {
-  return config::choose({impl_->name, impl_->contents.rules, impl_->wishable}, query);
+  const Contents& all = impl_->contents;
+  return config::choose({impl_->name, all.rules, all.experiments, impl_->wishable}, query);
+}
+
+const Experiment* Policy::experiment(const Query& query) const {
+  return find_experiment(impl_->contents.experiments, query);
 }
 
 }  // namespace weft::config

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/experiment.hpp"
 #include "config/policy.hpp"
 #include "config/rules.hpp"
 
@@ -18,6 +19,7 @@ struct Contents {
   std::vector<Place> memory_places;                  // of the names in settings.memory_order
   std::map<std::string, Place, std::less<>> places;  // of settings: "transport.engine"
   std::vector<Rule> rules;
+  std::vector<Experiment> experiments;
 };
 
 struct Policy::Impl {

@@ -200,13 +200,15 @@ bool is_catch_all(const Rule& rule) {
   return covers(rule, anything);
 }
 
+bool may_match(const Rule& rule, const Query& query) {
+  return rule.ranks.contains(query.ranks) && rule.hosts.contains(query.hosts) &&
+         rule.ranks_per_host.contains(query.ranks_per_host) && has_name(rule, query.communicator);
+}
+
 bool matches(const Rule& rule, const Query& query) {
   return rule.op == query.op && rule.bytes.contains(query.bytes) &&
-         rule.ranks.contains(query.ranks) && rule.hosts.contains(query.hosts) &&
-         rule.ranks_per_host.contains(query.ranks_per_host) && has_bit(rule.types, query.type) &&
-         has_bit(rule.reduce_ops, query.reduce_op) &&
-         has_bit(rule.deterministic, query.deterministic ? 1 : 0) &&
-         has_name(rule, query.communicator);
+         has_bit(rule.types, query.type) && has_bit(rule.reduce_ops, query.reduce_op) &&
+         has_bit(rule.deterministic, query.deterministic ? 1 : 0) && may_match(rule, query);
 }
 
 bool covers(const Rule& earlier, const Rule& later) {

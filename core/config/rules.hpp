@@ -52,6 +52,8 @@ struct Rule : Conditions {
 
 [[nodiscard]] bool is_catch_all(const Rule& rule);
 [[nodiscard]] bool matches(const Rule& rule, const Query& query);
+/// The same, looking at nothing but what the query's communicator is.
+[[nodiscard]] bool may_match(const Rule& rule, const Query& query);
 /// Every query that matches `later` matches `earlier` too.
 [[nodiscard]] bool covers(const Rule& earlier, const Rule& later);
 /// What matches both of them, of one operation; none if nothing does. Where both name communicators

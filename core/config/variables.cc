@@ -94,6 +94,13 @@ void check_trace(Text text, Environment&) {
   if (access(folder.c_str(), W_OK) != 0) throw BadValue("no file can be made in that folder");
 }
 
+void read_experiments(Text text, Environment& into) {
+  std::error_code error;
+  if (!fs::is_directory(fs::path(text), error)) throw BadValue("there is no such folder");
+  if (access(fs::path(text).c_str(), W_OK) != 0) throw BadValue("no file can be made in it");
+  into.experiments = fs::absolute(fs::path(text));
+}
+
 using enum Effect;
 
 constexpr Variable of_others(const char* name, Text values, Text fallback, Text meaning) {
@@ -426,6 +433,13 @@ constexpr Variable kVariables[] = {
      .effect = kActs,
      .empty_is_unset = true,
      .read = [](Text text, Environment& into) { into.early_calls = is_on(text); }},
+    {.name = "WEFT_EXPERIMENTS",
+     .values = "a folder",
+     .fallback = "unset",
+     .meaning = "where the results of a policy's experiments are written, see policy.md",
+     .effect = kActs,
+     .empty_is_unset = true,
+     .read = read_experiments},
     {.name = "WEFT_DEVICES",
      .values = "1 to 1024",
      .fallback = "8",

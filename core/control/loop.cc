@@ -13,6 +13,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -362,6 +363,34 @@ std::shared_ptr<Acceptor> Loop::make_acceptor(Socket listener,
       std::make_shared<AsioAcceptor>(state_->context, std::move(listener), std::move(on_socket));
   acceptor->resume();
   return acceptor;
+}
+
+namespace {
+
+class Readable : public std::enable_shared_from_this<Readable> {
+ public:
+  Readable(asio::io_context& context, int descriptor, std::function<void()> task)
+      : descriptor_(context, descriptor), task_(std::move(task)) {}
+
+  void wait() {
+    descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
+                           [self = shared_from_this()](const Errc& error) {
+                             if (error) return;
+                             self->task_();
+                             self->wait();
+                           });
+  }
+
+ private:
+  asio::posix::stream_descriptor descriptor_;
+  std::function<void()> task_;
+};
+
+}  // namespace
+
+void Loop::on_readable(int descriptor, std::function<void()> task) {
+  const auto made = std::make_shared<Readable>(state_->context, descriptor, std::move(task));
+  post([made] { made->wait(); });
 }
 
 std::unique_ptr<Timer> Loop::make_timer() { return std::make_unique<AsioTimer>(state_->context); }

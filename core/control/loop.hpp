@@ -83,6 +83,10 @@ class Loop {
   std::shared_ptr<Acceptor> make_acceptor(Socket listener, std::function<void(Socket)> on_socket);
   std::unique_ptr<Timer> make_timer();
 
+  /// Does `task` on the control thread whenever the descriptor has something to read, which the
+  /// task takes. For ever: the descriptor stays open. From any thread.
+  void on_readable(int descriptor, std::function<void()> task);
+
  private:
   struct State;
   Loop();

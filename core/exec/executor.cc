@@ -394,7 +394,14 @@ int32_t Executor::wait(Task& task, const PlanStep& step) noexcept {
   return WEFT_TASK_DONE;
 }
 
+void Executor::time(const Task& task) noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  if (task.times != nullptr) task.times->add(now - std::max(task.issued_at, last_end_));
+  last_end_ = now;
+}
+
 int32_t Executor::complete(Task& task) noexcept {
+  if (setup_.times_calls) time(task);
   board_->progress.passed.store(task.last_call, std::memory_order_release);
   finish(task);
   return WEFT_TASK_DONE;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "comm/call.hpp"
 #include "exec/board.hpp"
+#include "exec/call_times.hpp"
 #include "exec/used_memory.hpp"
 #include "exec/watch.hpp"
 #include "schedule/partners.hpp"
@@ -94,6 +96,11 @@ struct Task {
   uint8_t in_way = 0;  // comm::Way
   uint8_t out_way = 0;
   bool own_heap = false;  // one piece, unstaged, with buffers that have one address here
+  // How long the call takes, from its issue, or from the end of the one before it if that is later,
+  // to its end on this rank. Null: nobody wants to know.
+  CallTimes* times = nullptr;
+  std::chrono::steady_clock::time_point issued_at;
+
   // On the thread that issues: it does not wait.
   std::atomic<bool> at_launch{false};
 
@@ -181,6 +188,7 @@ class Executor {
   int32_t unsettled(Task& task) noexcept;
   /// Ends it well.
   int32_t complete(Task& task) noexcept;
+  void time(const Task& task) noexcept;
   void finish(Task& task) noexcept;
 
   // waiting for something that may never come: faults.cc
@@ -226,7 +234,8 @@ class Executor {
   // ahead_[first_ahead_].
   std::array<Task*, kMostDepth> ahead_{};
   uint64_t first_ahead_ = 0;
-  uint64_t last_ahead_ = 0;  // behind the last one
+  uint64_t last_ahead_ = 0;                         // behind the last one
+  std::chrono::steady_clock::time_point last_end_;  // of a call; only if calls are timed
   std::atomic<uint64_t> done_{0};
   std::atomic<uint64_t> skipped_{0};
 };

@@ -35,6 +35,7 @@ struct Setup {
   std::chrono::milliseconds timeout{0};  // of a wait; 0 = none
   std::chrono::milliseconds monitor{0};  // longer waits are logged; 0 = none
   bool diagnose = false;                 // log a failure when it happens
+  bool times_calls = false;              // somebody may want the times of calls: Task::times
 };
 
 /// One thing that is waited for, over many resumes of a task.

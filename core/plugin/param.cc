@@ -40,10 +40,14 @@ Written written(std::string_view word) {
   return std::string(word);
 }
 
+Written written(const Param& param, int64_t value) {
+  if (param.type == WEFT_PARAM_BOOLEAN) return value != 0;
+  if (param.type == WEFT_PARAM_CHOICE) return param.choices.at(std::size_t(value));
+  return value;
+}
+
 std::string value_text(const Param& param, int64_t value) {
-  if (param.type == WEFT_PARAM_BOOLEAN) return value != 0 ? "true" : "false";
-  if (param.type == WEFT_PARAM_CHOICE) return quoted(param.choices.at(std::size_t(value)));
-  return std::to_string(value);
+  return value_text(written(param, value));
 }
 
 std::string value_text(const Written& written) {

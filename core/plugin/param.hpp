@@ -30,6 +30,8 @@ using Written = std::variant<int64_t, bool, std::string>;
 [[nodiscard]] std::optional<int64_t> value_of(const Param& param, const Written& written);
 /// A word of a command line, 4, true or left, as a policy would have it.
 [[nodiscard]] Written written(std::string_view word);
+/// The other way round, for a value that the parameter can have.
+[[nodiscard]] Written written(const Param& param, int64_t value);
 
 /// What a policy may say behind the name: 4, true or "left".
 [[nodiscard]] std::string value_text(const Param& param, int64_t value);

@@ -3,38 +3,34 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
 #include "plugin/registry.hpp"
+#include "support/set_variable.hpp"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Install : public testing::Test {
- protected:
-  ~Install() override { unsetenv("WEFT_HOME"); }
-};
-
-TEST_F(Install, IsAboveTheFolderOfTheProgramThatHoldsTheCore) {
-  unsetenv("WEFT_HOME");
+TEST(Install, IsAboveTheFolderOfTheProgramThatHoldsTheCore) {
+  const SetVariable home("WEFT_HOME", std::nullopt);
   EXPECT_EQ(install_prefix(), fs::read_symlink("/proc/self/exe").parent_path().parent_path());
   EXPECT_EQ(plugin::default_folder(), install_prefix() / "lib64/weft/plugins");
 }
 
-TEST_F(Install, IsWhereWeftHomeSays) {
-  setenv("WEFT_HOME", (std::string(WEFT_TEST_PLUGINS) + "/../plugins/.").c_str(), 1);
+TEST(Install, IsWhereWeftHomeSays) {
+  const SetVariable home("WEFT_HOME", std::string(WEFT_TEST_PLUGINS) + "/../plugins/.");
   EXPECT_EQ(install_prefix(), fs::canonical(WEFT_TEST_PLUGINS));
 }
 
-TEST_F(Install, DoesNotTakeAWeftHomeThatIsNoFolder) {
+TEST(Install, DoesNotTakeAWeftHomeThatIsNoFolder) {
   for (const std::string& wrong :
        {std::string("/no/such/folder"), std::string(WEFT_TEST_PLUGINS) + "/toy.so"}) {
-    setenv("WEFT_HOME", wrong.c_str(), 1);
+    const SetVariable home("WEFT_HOME", wrong);
     try {
       (void)install_prefix();
       FAIL() << wrong;

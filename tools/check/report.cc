@@ -71,15 +71,8 @@ Json counter_example(const plugin::Algorithm& algorithm, const proof::CounterExa
   Json params = Json::object();
   for (size_t i = 0; i < algorithm.params.size(); ++i) {
     const plugin::Param& param = algorithm.params[i];
-    const int64_t value = found.of.params[i];
-    Json& shown = params[param.name];
-    if (param.type == WEFT_PARAM_BOOLEAN) {
-      shown = value != 0;
-    } else if (param.type == WEFT_PARAM_CHOICE) {
-      shown = param.choices[size_t(value)];
-    } else {
-      shown = value;
-    }
+    std::visit([&](const auto& value) { params[param.name] = value; },
+               plugin::written(param, found.of.params[i]));
   }
   Json made = {{"ranks", found.of.ranks}, {"root", found.of.root},
                {"params", params},        {"placement", placement_name(report.evidence.placement)},

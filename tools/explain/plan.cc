@@ -12,6 +12,7 @@
 #include "base/op_names.hpp"
 #include "command.hpp"
 #include "config/environment.hpp"
+#include "config/experiment.hpp"
 #include "config/rules.hpp"
 #include "exec/task_layout.hpp"
 #include "explain/others.hpp"
@@ -121,6 +122,26 @@ std::string rule_text(const config::Choice& choice) {
                      config::text_of(*choice.rule));
 }
 
+/// Experiments come before the rules: which takes the call, and why the others do not.
+void print_experiments(const config::Policy& policy, const config::Query& query) {
+  const config::Experiment* taken = policy.experiment(query);
+  for (const config::Experiment& each : policy.experiments()) {
+    if (each.calls.op != query.op) continue;
+    const std::string where =
+        fmt::format("{} ({}:{})", each.name, policy.name(), each.calls.place.line);
+    if (&each == taken) {
+      line("experiment",
+           fmt::format("{} shares out such calls: {}; what follows is what they would "
+                       "get without it",
+                       where, config::text_of(each)));
+      continue;
+    }
+    const std::string why = config::why_not(each, query);
+    line("experiment", fmt::format("{} does not take it: {}", where,
+                                   why.empty() ? taken->name + " comes first" : why));
+  }
+}
+
 struct Engine {
   bool as_tasks = false;
   std::string text;
@@ -214,6 +235,7 @@ void explain_plan(const PlannedCall& call) {
   line("algorithm", fmt::format("{}: {}", winner.name, winner.summary));
   line("chosen by", rule_text(choice));
   line("precedence", precedence(call, loaded));
+  print_experiments(loaded.policy, asked.query);
   line("parameters", params_text(choice));
   line("engine", engine.text);
   print_cost(cost, asked.query);

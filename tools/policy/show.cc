@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "config/difference.hpp"
 #include "config/environment.hpp"
+#include "config/experiment.hpp"
 #include "config/limits.hpp"
 #include "config/rules.hpp"
 #include "loaded_policy.hpp"
@@ -72,9 +73,20 @@ void print_order(const config::Environment& environment) {
   fmt::print("what decides, from strong to weak\n");
   line("1. hcclAlgo", "-", "of each communicator's configuration");
   line("2. HCCL_ALGO", wish.empty() ? "-" : wish, wish.empty() ? "not set" : "environment");
-  line("3. the rules below", "", "the first that matches and whose algorithm can serve");
+  line("3. the experiments below", "", "the first that matches and all of whose arms can serve");
+  line("4. the rules below", "", "the first that matches and whose algorithm can serve");
   line("deterministic", deterministic == 0 ? "no" : "yes",
        environment.deterministic ? "HCCL_DETERMINISTIC" : "built in; a configuration is stronger");
+}
+
+void print_experiments(const config::Policy& policy) {
+  if (!policy.experiments().empty()) fmt::print("experiments\n");
+  int number = 0;
+  for (const config::Experiment& each : policy.experiments()) {
+    fmt::print("  {}. {}, {} of {}: {} ({}:{})\n", ++number, each.name,
+               operation_name(each.calls.op), config::text_of(each.calls), config::text_of(each),
+               policy.name(), each.calls.place.line);
+  }
 }
 
 void print_rules(const config::Policy& policy) {
@@ -101,6 +113,7 @@ int show_policy(const std::string& file) {
   print_settings(loaded, environment);
   print_folders();
   print_order(environment);
+  print_experiments(policy);
   print_rules(policy);
   return kOk;
 }

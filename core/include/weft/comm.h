@@ -55,6 +55,38 @@ typedef struct weft_comm_counters {
  * as above. */
 HcclResult weft_comm_get_counters(HcclComm comm, weft_comm_counters* counters);
 
+/* An algorithm that takes part in an experiment of the policy. Times are of a call on this rank,
+ * from its issue, or the end of the call before it if that is later, to its end. */
+typedef struct weft_arm_result {
+  char algorithm[128]; /* "ring.broadcast { pieces = 16 }" */
+  char off[128];       /* why it took no part in some calls; "" if it always did */
+  uint64_t calls;      /* that have ended */
+  double median_us;    /* of the means of blocks; 0: no block is complete */
+  double mean_us;
+  double mean_half_width_us; /* of its interval of 95 % confidence */
+  double ratio;              /* its time by that of the first arm, median over rounds; 1 at first */
+  double ratio_low;          /* 95 % confidence */
+  double ratio_high;
+} weft_arm_result;
+
+#define WEFT_MOST_ARMS 8
+
+typedef struct weft_experiment_result {
+  weft_head head; /* fill with WEFT_HEAD(weft_experiment_result) before the call */
+  char name[64];
+  uint32_t arms;
+  uint32_t fastest; /* 0: no verdict (yet); else 1 + the arm that is faster than all others */
+  uint64_t rounds;  /* that were compared */
+  weft_arm_result arm[WEFT_MOST_ARMS];
+} weft_experiment_result;
+
+/* What the experiment with this index, from 0 in the order of their first calls, has found so far
+ * on this communicator by the times of this rank (docs/policy.md). Local, does not block; any
+ * thread. Of arms that are equally fast it ever calls one the fastest with a probability of at most
+ * 3 %, however often it is asked. HCCL_E_PTR, HCCL_E_PARA: as above. HCCL_E_NOT_FOUND: there are
+ * not so many. */
+HcclResult weft_comm_experiment(HcclComm comm, uint32_t index, weft_experiment_result* result);
+
 /* How the gradients of a group are cut into segments (hccl/hcom.h). */
 enum {
   WEFT_FUSION_DEFAULT = 0, /* nothing was set: 96.54 % and 3.46 % of the bytes */

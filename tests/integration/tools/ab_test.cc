@@ -123,5 +123,79 @@ TEST(Ab, AnArmThatCannotServeIsAnError) {
   expect({}, 2, "--arms is missing");
 }
 
+/// The results of an experiment on the calls of `weft bench`, in a folder.
+void run_experiment(const std::string& folder, const std::string& results) {
+  std::ifstream installed(WEFT_DEFAULT_POLICY);
+  const std::string text((std::istreambuf_iterator<char>(installed)), {});
+  const std::string file = folder + "/policy.toml";
+  std::ofstream(file) << text << "[[experiment]]\nname = \"x\"\nop = \"all_reduce\"\n"
+                      << "when = { bytes = \"..1KiB\" }\n"
+                      << "arms = [{ use = \"ring.all_reduce\" }, { use = \"mesh.one_shot\" }]\n";
+  std::filesystem::create_directory(results);
+  const Outcome outcome =
+      weft({"bench", "all_reduce", "-n", "8", "-b", "8", "-e", "8", "--iters", "4000"},
+           {{"WEFT_POLICY", file}, {"WEFT_EXPERIMENTS", results}});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("experiment \"x\" (" + file), std::string::npos) << outcome.err;
+}
+
+TEST(AbReport, PutsTheRanksOfAnExperimentTogether) {
+  const Folder folder;
+  const std::string results = folder.path() + "/results";
+  run_experiment(folder.path(), results);
+  const Outcome text = weft({"ab", "report", results});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("by the times of the slowest of 8 ranks"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("mesh.one_shot is the fastest"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("[[rule]]\nop = \"all_reduce\"\nwhen = { bytes = \"..1KiB\" }\nuse = "
+                          "\"mesh.one_shot\"\n"),
+            std::string::npos)
+      << text.out;
+
+  const Outcome outcome = weft({"ab", "report", "--json", results});
+  const json document = json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(document.is_array() && document.size() == 1) << outcome.out;
+  EXPECT_EQ(document[0]["experiment"], "x");
+  EXPECT_EQ(document[0]["ranks_with_files"], 8);
+  EXPECT_EQ(document[0]["fastest"], "mesh.one_shot");
+  EXPECT_EQ(document[0]["calls_of"][0], "all_reduce of 2 fp32, sum");
+  EXPECT_GT(document[0]["arms"][0]["ratio"]["median"], 0);
+
+  // Some ranks only.
+  std::string one;
+  for (const auto& entry : std::filesystem::directory_iterator(results)) {
+    one = entry.path().string();
+    if (one.ends_with("rank3.json")) break;
+  }
+  const Outcome part = weft({"ab", "report", one, one});
+  EXPECT_EQ(part.code, 0) << part.err;
+  EXPECT_NE(part.out.find("the slowest of 1 ranks, of 8: the files of the others are missing"),
+            std::string::npos)
+      << part.out;
+
+  // The same rank twice, under another name.
+  std::filesystem::copy_file(one, results + "/copy.json");
+  const Outcome twice = weft({"ab", "report", results});
+  EXPECT_EQ(twice.code, 1) << twice.out;
+  EXPECT_NE(twice.err.find("does not go with the other files"), std::string::npos) << twice.err;
+}
+
+TEST(AbReport, RefusesWhatIsNoReport) {
+  const Folder folder;
+  const auto expect = [](const Words& more, int code, const std::string& text) {
+    Words words = {"ab", "report"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = weft(words);
+    EXPECT_EQ(outcome.code, code) << outcome.out;
+    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  };
+  expect({}, 2, "which files?");
+  expect({folder.path()}, 1, "there is no report (*.json) in");
+  expect({"/no/such/file"}, 1, "cannot read /no/such/file");
+  std::ofstream(folder.path() + "/a.json") << "{ \"form\": 1 }";
+  expect({folder.path()}, 1, "a.json is no report of an experiment: ");
+}
+
 }  // namespace
 }  // namespace weft::test

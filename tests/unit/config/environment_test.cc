@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "config/variables.hpp"
-#include "variable.hpp"
+#include "support/set_variable.hpp"
 
 namespace weft::config {
 namespace {
@@ -116,6 +116,7 @@ const std::map<std::string, Values> kValues = {
       {"", "1.01", kNines, "1." + std::string(400, '0') + "1", "2", "-0.5", ".5", "0.", "x", "1e-1",
        "0.5.5"}}},
     {"HCCL_DETOUR", {{"", "anything"}, {}}},
+    {"WEFT_EXPERIMENTS", {{"", "/tmp"}, {"/no/such/folder", "/proc/self/exe"}}},
     {"WEFT_EARLY_CALLS", {{"", "0", "1"}, {"2", "on", "-1"}}},
     {"WEFT_CHECK",
      {{"", "memory", "memory,memory"},

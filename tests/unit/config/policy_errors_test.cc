@@ -54,10 +54,8 @@ const Mistake kTop[] = {
     {"SchemaText", "schema = \"1\"\n", "1:10: \"schema\" must be a whole number, not a string"},
     {"UnknownKey", with("[plugin]\n"), "2:2: unknown key \"plugin\"; did you mean \"plugins\"?"},
     {"FarKey", with("colour = 1\n"),
-     "2:1: unknown key \"colour\"; known are schema, rule, plugins, transport, memory, "
-     "control"},
-    {"Experiment", with("[[experiment]]\nname = \"x\"\n"),
-     "2:3: unknown key \"experiment\": this library has no experiments yet"},
+     "2:1: unknown key \"colour\"; known are schema, rule, experiment, plugins, transport, "
+     "memory, control"},
     {"RuleTable", "schema = 1\n[rule]\nop = \"barrier\"\n", "2:1: a rule begins with [[rule]]"},
     {"RuleNumbers", "schema = 1\nrule = [1]\n", "2:9: \"rule\" must be a table, not an integer"},
     {"NoRules", "schema = 1\n", "1:1: no rule for all_reduce: add one without \"when\""},
@@ -69,8 +67,8 @@ const Mistake kTop[] = {
 INSTANTIATE_TEST_SUITE_P(Top, PolicyErrors, testing::ValuesIn(kTop), case_name);
 
 const Mistake kRules[] = {
-    {"NoOp", rule("use = \"a.b\""), "2:1: the rule has no \"op\""},
-    {"NoUse", rule("op = \"barrier\""), "2:1: the rule has no \"use\""},
+    {"NoOp", rule("use = \"a.b\""), "2:1: there is no \"op\" here"},
+    {"NoUse", rule("op = \"barrier\""), "2:1: there is no \"use\" here"},
     {"UnknownOp", rule("op = \"allreduce\"\nuse = \"a.b\""),
      "3:6: unknown operation \"allreduce\"; did you mean \"all_reduce\"?"},
     {"OpNumber", rule("op = 1\nuse = \"a.b\""), "3:6: \"op\" must be a string, not an integer"},

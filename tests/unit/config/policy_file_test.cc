@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "config/policy.hpp"
 #include "policy_text.hpp"
+#include "support/set_variable.hpp"
 #include "support/unprivileged.hpp"
 
 namespace weft::config {
@@ -88,13 +89,11 @@ TEST_F(PolicyFile, RelativePluginPathsBeginAtItsFolder) {
 }
 
 TEST_F(PolicyFile, IsChosenByTheEnvironmentElseOfThisInstallation) {
-  ASSERT_EQ(setenv("WEFT_POLICY", "/some/policy.toml", 1), 0);
+  const SetVariable given("WEFT_POLICY", "/some/policy.toml");
   EXPECT_EQ(Policy::default_file(), "/some/policy.toml");
-  ASSERT_EQ(setenv("WEFT_POLICY", "", 1), 0);
-  ASSERT_EQ(setenv("WEFT_HOME", folder_.c_str(), 1), 0);
+  const SetVariable empty("WEFT_POLICY", "");
+  const SetVariable home("WEFT_HOME", folder_);
   EXPECT_EQ(Policy::default_file(), fs::canonical(folder_) / "etc/weft/policy.toml");
-  unsetenv("WEFT_POLICY");
-  unsetenv("WEFT_HOME");
 }
 
 }  // namespace

@@ -148,6 +148,9 @@ class Group {
 
   [[nodiscard]] bool idle(uint32_t r, uint32_t stream = 0) { return queue(r, stream).empty(); }
   [[nodiscard]] uint32_t ranks() const { return n_; }
+  void time_calls() {
+    for (Setup& setup : setups_) setup.times_calls = true;
+  }
   Watch& watch(uint32_t r) { return *watches_[r]; }
   Executor& executor(uint32_t r) { return *executors_[r]; }
   Messenger& messenger(uint32_t r) { return *messengers_[r]; }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/experiment_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/op_names.hpp"
+#include "config/experiment.hpp"
+
+namespace weft::comm {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kForm = 1;  // of the file
+
+std::string lines_of(const config::Rule& arm) {
+  std::string text = fmt::format("use = \"{}\"\n", arm.use);
+  std::string params;
+  for (const config::RuleParam& each : arm.params) {
+    params += fmt::format("{}{} = {}", params.empty() ? "" : ", ", each.name,
+                          plugin::value_text(each.value));
+  }
+  return params.empty() ? text : text + fmt::format("params = {{ {} }}\n", params);
+}
+
+std::string arm_line(const ExperimentReport::Arm& arm, const stats::ArmTimes& times, bool first) {
+  std::string text = fmt::format("\n  {}: {} calls", arm.name, arm.calls);
+  if (times.blocks != 0) {
+    text += fmt::format(", median {:.3f} us, mean {:.3f} +- {:.3f} us", times.median_us,
+                        times.mean_us.value, times.mean_us.half_width);
+    if (!first) {
+      text += fmt::format(", {:.3f} ({:.3f} to {:.3f}) times the first", times.ratio.median,
+                          times.ratio.low, times.ratio.high);
+    }
+  }
+  return arm.off.empty() ? text : text + fmt::format("; left out of some calls: {}", arm.off);
+}
+
+}  // namespace
+
+ExperimentReport report_of(const ExperimentTimes& times, const ExperimentSite& site) {
+  const config::Experiment& about = times.experiment();
+  ExperimentTimes::Snapshot found = times.snapshot();
+  ExperimentReport report;
+  report.experiment = about.name;
+  report.place = fmt::format("{}:{}", site.policy, about.calls.place.line);
+  report.communicator = site.communicator;
+  report.id = fmt::format("{}-{:016x}", about.name, site.id);
+  report.rank = site.rank;
+  report.ranks = site.ranks;
+  report.op = operation_name(about.calls.op);
+  report.when = config::toml_of(about.calls);
+  report.block = about.block;
+  for (size_t i = 0; i < about.arms.size(); ++i) {
+    report.arms.push_back({config::text_of(about.arms[i]), lines_of(about.arms[i].rule),
+                           found.calls[i], found.off[i]});
+  }
+  for (const CallKey& key : found.series) report.series.push_back(describe(key));
+  report.blocks = std::move(found.blocks);
+  return report;
+}
+
+std::string rule_of(const ExperimentReport& report, const stats::Judgement& found) {
+  if (!found.faster) return {};
+  const std::string when = report.when.empty() ? "" : "when = " + report.when + '\n';
+  return fmt::format("[[rule]]\nop = \"{}\"\n{}{}", report.op, when,
+                     report.arms[*found.faster].lines);
+}
+
+std::string text_of(const ExperimentReport& report, const std::string& whose) {
+  const auto arms = static_cast<uint32_t>(report.arms.size());
+  const stats::Judgement found = stats::judge(arms, report.blocks);
+  std::string text =
+      fmt::format("experiment \"{}\" ({}) on communicator {}: {}, by the times of {}",
+                  report.experiment, report.place, report.communicator, report.op, whose);
+  for (uint32_t i = 0; i < arms; ++i) text += arm_line(report.arms[i], found.arms[i], i == 0);
+  if (found.faster) {
+    return text + fmt::format("\n  {} is the fastest, after {} rounds",
+                              report.arms[*found.faster].name, found.rounds);
+  }
+  return text + fmt::format("\n  no verdict after {} rounds", found.rounds);
+}
+
+std::string json_of(const ExperimentReport& report) {
+  ordered_json json = {{"form", kForm},         {"experiment", report.experiment},
+                       {"place", report.place}, {"communicator", report.communicator},
+                       {"id", report.id},       {"rank", report.rank},
+                       {"ranks", report.ranks}, {"op", report.op},
+                       {"when", report.when},   {"block", report.block}};
+  json["arms"] = ordered_json::array();
+  for (const ExperimentReport::Arm& arm : report.arms) {
+    json["arms"].push_back(
+        {{"name", arm.name}, {"lines", arm.lines}, {"calls", arm.calls}, {"off", arm.off}});
+  }
+  json["series"] = report.series;
+  json["blocks"] = ordered_json::array();  // series, round, arm, paired, microseconds of a call
+  for (const stats::Block& each : report.blocks) {
+    json["blocks"].push_back({each.series, each.round, each.arm, each.paired, each.us});
+  }
+  return json.dump();
+}
+
+ExperimentReport parse_report(const std::string& text, const std::string& file) {
+  const auto fail = [&](const std::string& what) {
+    return Error(HCCL_E_PARA, fmt::format("{} is no report of an experiment: {}", file, what));
+  };
+  try {
+    const ordered_json json = ordered_json::parse(text);
+    if (json.at("form") != kForm) throw fail("it is of another version");
+    ExperimentReport report;
+    json.at("experiment").get_to(report.experiment);
+    json.at("place").get_to(report.place);
+    json.at("communicator").get_to(report.communicator);
+    json.at("id").get_to(report.id);
+    json.at("rank").get_to(report.rank);
+    json.at("ranks").get_to(report.ranks);
+    json.at("op").get_to(report.op);
+    json.at("when").get_to(report.when);
+    json.at("block").get_to(report.block);
+    for (const ordered_json& arm : json.at("arms")) {
+      report.arms.push_back({arm.at("name"), arm.at("lines"), arm.at("calls"), arm.at("off")});
+    }
+    json.at("series").get_to(report.series);
+    for (const ordered_json& each : json.at("blocks")) {
+      const stats::Block block{each.at(0), each.at(1), each.at(2), each.at(3), each.at(4)};
+      if (block.arm >= report.arms.size() || block.series >= report.series.size() ||
+          block.us <= 0) {
+        throw fail("a block is of an arm or series that is not there, or took no time");
+      }
+      report.blocks.push_back(block);
+    }
+    if (report.rank >= report.ranks) throw fail("there is no such rank");
+    return report;
+  } catch (const nlohmann::json::exception& error) {
+    throw fail(error.what());
+  }
+}
+
+}  // namespace weft::comm

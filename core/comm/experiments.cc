@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/experiments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace weft::comm {
+namespace {
+
+uint64_t hash_of(std::string_view text) noexcept { return std::hash<std::string_view>()(text); }
+
+std::string_view bytes_of(const CallKey& key) noexcept {
+  return {reinterpret_cast<const char*>(&key), sizeof key};
+}
+
+}  // namespace
+
+ExperimentTimes::ExperimentTimes(const config::Experiment& experiment)
+    : experiment_(experiment),
+      blocks_(std::make_unique_for_overwrite<stats::Block[]>(kMost)),
+      off_(experiment.arms.size()) {}
+
+uint32_t ExperimentTimes::add_series(const CallKey& key, const std::vector<std::string>& off) {
+  const std::lock_guard lock(mutex_);
+  for (size_t arm = 0; arm < off_.size(); ++arm) {
+    if (off_[arm].empty()) off_[arm] = off[arm];
+  }
+  series_.push_back(key);
+  return static_cast<uint32_t>(series_.size() - 1);
+}
+
+void ExperimentTimes::add(const stats::Block& block) noexcept {
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  if (count == kMost) return;
+  blocks_[count] = block;
+  count_.store(count + 1, std::memory_order_release);
+}
+
+ExperimentTimes::Snapshot ExperimentTimes::snapshot() const {
+  Snapshot all;
+  const uint32_t count = count_.load(std::memory_order_acquire);
+  all.blocks.assign(blocks_.get(), blocks_.get() + count);
+  for (size_t arm = 0; arm < experiment_.arms.size(); ++arm) {
+    all.calls.push_back(calls_[arm].load(std::memory_order_relaxed));
+  }
+  const std::lock_guard lock(mutex_);
+  all.series = series_;
+  all.off = off_;
+  return all;
+}
+
+Trial::Trial(ExperimentTimes& times, uint32_t series, TurnOrder order)
+    : times_(times), series_(series), order_(std::move(order)), issued_(order_), ended_(order_) {}
+
+void Trial::add(std::chrono::nanoseconds time) noexcept {
+  times_.add_call(ended_.arm());
+  block_ += time;
+  // The first round is of caches that are cold.
+  if (ended_.block_ends() && ended_.round() != 0) {
+    const double us = std::max(1e-3, static_cast<double>(block_.count()) / 1e3 / order_.block);
+    times_.add({series_, ended_.round(), ended_.arm(), ended_.paired() ? 1U : 0U, us});
+  }
+  if (ended_.block_ends()) block_ = {};
+  ended_.advance();
+}
+
+Experiments::Experiments(std::shared_ptr<const config::Policy> policy, uint64_t seed,
+                         ExperimentQuestions questions)
+    : policy_(std::move(policy)), seed_(seed), questions_(std::move(questions)) {}
+
+size_t Experiments::KeyHash::operator()(const CallKey& key) const noexcept {
+  return hash_of(bytes_of(key));
+}
+
+Trial* Experiments::look_up(const CallKey& key) {
+  auto found = by_key_.find(key);
+  if (found == by_key_.end()) {
+    if (by_key_.size() >= kMostKinds) return nullptr;
+    found = by_key_.emplace(key, make(key)).first;
+  }
+  last_key_ = key;
+  last_ = found->second;
+  return last_;
+}
+
+Trial* Experiments::make(const CallKey& key) {
+  const config::Experiment* experiment = policy_->experiment(questions_.query(key));
+  if (experiment == nullptr) return nullptr;
+  TurnOrder order;
+  order.block = experiment->block;
+  order.seed = seed_ ^ hash_of(experiment->name) ^ hash_of(bytes_of(key));
+  std::vector<std::string> off;
+  for (size_t arm = 0; arm < experiment->arms.size(); ++arm) {
+    const config::Arm& about = experiment->arms[arm];
+    off.push_back(questions_.doubt(about.rule, key));
+    if (!off.back().empty()) {
+      if (!questions_.speaks) continue;
+      log::warn(fmt::format("experiment \"{}\": its arm {} does not do {}: {}", experiment->name,
+                            about.rule.use, describe(key), off.back()));
+      continue;
+    }
+    for (uint32_t i = 0; i < about.weight; ++i) {
+      order.turns.push_back({static_cast<uint8_t>(arm), static_cast<uint8_t>(i == 0)});
+    }
+  }
+  ExperimentTimes& times = times_of(*experiment);
+  const uint32_t series = times.add_series(key, off);
+  if (order.turns.empty()) return nullptr;
+  return trials_.emplace_back(std::make_unique<Trial>(times, series, std::move(order))).get();
+}
+
+ExperimentTimes& Experiments::times_of(const config::Experiment& experiment) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& each : times_) {
+    if (&each->experiment() == &experiment) return *each;
+  }
+  return *times_.emplace_back(std::make_unique<ExperimentTimes>(experiment));
+}
+
+void Experiments::forget() {
+  by_key_.clear();
+  last_ = nullptr;
+}
+
+std::vector<const ExperimentTimes*> Experiments::times() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<const ExperimentTimes*> all;
+  for (const auto& each : times_) all.push_back(each.get());
+  return all;
+}
+
+}  // namespace weft::comm
