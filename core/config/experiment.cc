@@ -11,7 +11,7 @@
 namespace weft::config {
 namespace {
 
-bool alike(const Rule& a, const Rule& b) {
+bool same_use(const Rule& a, const Rule& b) {
   const auto same = [](const RuleParam& x, const RuleParam& y) {
     return x.name == y.name && x.value == y.value;
   };
@@ -22,7 +22,7 @@ void check_arms(const Experiment& experiment, const std::string& file) {
   const std::vector<Arm>& arms = experiment.arms;
   for (size_t later = 1; later < arms.size(); ++later) {
     for (size_t i = 0; i < later; ++i) {
-      if (!alike(arms[i].rule, arms[later].rule)) continue;
+      if (!same_use(arms[i].rule, arms[later].rule)) continue;
       complain(file, arms[later].rule.place,
                "arms " + std::to_string(i + 1) + " and " + std::to_string(later + 1) +
                    " of experiment \"" + experiment.name +

@@ -21,7 +21,9 @@ std::string experiment(const std::string& name, const std::string& rest) {
   return "[[experiment]]\nname = \"" + name + "\"\nop = \"all_reduce\"\n" + rest;
 }
 
-std::string digest(const std::string& text) { return Policy::parse(with(text), "p.toml").digest(); }
+std::string digest_with(const std::string& text) {
+  return Policy::parse(with(text), "p.toml").digest();
+}
 
 TEST(Experiment, IsReadWithAllItSays) {
   const Policy policy =
@@ -49,16 +51,17 @@ TEST(Experiment, IsReadWithAllItSays) {
 }
 
 TEST(Experiment, IsPartOfTheDigest) {
-  const std::string none = digest("");
-  const std::string one = digest(experiment("x", kArms));
+  const std::string none = digest_with("");
+  const std::string one = digest_with(experiment("x", kArms));
   EXPECT_NE(one, none);
-  EXPECT_EQ(digest("# a comment\n" + experiment("x", kArms)), one);
-  EXPECT_NE(digest(experiment("y", kArms)), one);
-  EXPECT_NE(digest(experiment("x", "block = 11\n" + kArms)), one);
-  EXPECT_NE(digest(experiment("x", "when = { ranks = 3 }\n" + kArms)), one);
-  EXPECT_NE(digest(experiment("x", "arms = [{ use = \"a.c\" }, { use = \"a.b\" }]\n")), one);
-  EXPECT_NE(digest(experiment("x", "arms = [{ use = \"a.b\", weight = 2 }, { use = \"a.c\" }]\n")),
-            one);
+  EXPECT_EQ(digest_with("# a comment\n" + experiment("x", kArms)), one);
+  EXPECT_NE(digest_with(experiment("y", kArms)), one);
+  EXPECT_NE(digest_with(experiment("x", "block = 11\n" + kArms)), one);
+  EXPECT_NE(digest_with(experiment("x", "when = { ranks = 3 }\n" + kArms)), one);
+  EXPECT_NE(digest_with(experiment("x", "arms = [{ use = \"a.c\" }, { use = \"a.b\" }]\n")), one);
+  EXPECT_NE(
+      digest_with(experiment("x", "arms = [{ use = \"a.b\", weight = 2 }, { use = \"a.c\" }]\n")),
+      one);
 }
 
 void expect_mistake(const std::string& text, const std::string& message) {
@@ -124,7 +127,7 @@ TEST(Experiment, ConditionsAreWrittenAsAPolicyHasThem) {
   const Policy policy =
       Policy::parse(with(experiment("x", "when = " + when + "\n" + kArms)), "p.toml");
   const std::string written = toml_of(policy.experiments()[0].calls);
-  EXPECT_EQ(digest(experiment("x", "when = " + written + "\n" + kArms)), policy.digest())
+  EXPECT_EQ(digest_with(experiment("x", "when = " + written + "\n" + kArms)), policy.digest())
       << written;
   EXPECT_EQ(toml_of(Conditions()), "");
 }
