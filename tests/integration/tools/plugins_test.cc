@@ -23,7 +23,7 @@ TEST(Plugins, ShowsTheEnginesOfATransport) {
   EXPECT_NE(outcome.out.find("offers direct tasks"), std::string::npos) << outcome.out;
 }
 
-void expect_parts(const std::string& text, const Words& parts) {
+void expect_told(const std::string& text, const Words& parts) {
   for (const std::string& part : parts) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
   }
@@ -32,22 +32,22 @@ void expect_parts(const std::string& text, const Words& parts) {
 TEST(Plugins, VerboseTellsWhatAlgorithmsDo) {
   const Outcome outcome = weft({"plugins", "-v"});
   EXPECT_EQ(outcome.code, 0);
-  expect_parts(outcome.out,
-               {"all_reduce, 2 ranks or more",
-                "ring.broadcast: broadcast, 2 ranks or more, writes to peers, ring in HCCL_ALGO\n",
-                "pieces = 8, integer: 1..64\n",
-                "mesh.two_shot: all_reduce, 2 ranks or more, in rank order"});
+  expect_told(outcome.out,
+              {"all_reduce, 2 ranks or more",
+               "ring.broadcast: broadcast, 2 ranks or more, writes to peers, ring in HCCL_ALGO\n",
+               "pieces = 8, integer: 1..64\n",
+               "mesh.two_shot: all_reduce, 2 ranks or more, in rank order"});
 }
 
 TEST(Plugins, VerboseTellsTypeRangeDefaultAndHelpOfParameters) {
   const Outcome outcome = weft({"plugins", "-v", "--path", WEFT_FAULT_PLUGINS "/fault_none.so"});
   EXPECT_EQ(outcome.code, 0);
-  expect_parts(outcome.out, {"fault 1.2.3: algorithms, ABI 1.", "  for tests\n",
-                             "fault.one: all_reduce, 2 ranks or more, in rank order, NHR in HCCL",
-                             "      depth = 2, integer: 1..8\n        first\n",
-                             "      width = -3, integer: -4..4\n        second\n",
-                             "      side = \"right\", choice: \"left\", \"right\"\n        third\n",
-                             "fault.two: barrier, 3 to 4 ranks\n"});
+  expect_told(outcome.out, {"fault 1.2.3: algorithms, ABI 1.", "  for tests\n",
+                            "fault.one: all_reduce, 2 ranks or more, in rank order, NHR in HCCL",
+                            "      depth = 2, integer: 1..8\n        first\n",
+                            "      width = -3, integer: -4..4\n        second\n",
+                            "      side = \"right\", choice: \"left\", \"right\"\n        third\n",
+                            "fault.two: barrier, 3 to 4 ranks\n"});
 }
 
 TEST(Plugins, VerboseTellsWhatTransportsAndMemoryPluginsServe) {
@@ -55,13 +55,13 @@ TEST(Plugins, VerboseTellsWhatTransportsAndMemoryPluginsServe) {
   const Outcome outcome = weft({"plugins", "-v", "--path", folder + "/fault_transport_none.so",
                                 "--path", folder + "/fault_memory_none.so"});
   EXPECT_EQ(outcome.code, 0);
-  expect_parts(outcome.out,
-               {"hccs-sdma 1.0.0: transport, ABI 1.", "    direct: the CPU moves the data\n",
-                "    tasks: tasks on the stream", "  serves ranks of one host\n",
-                "chosen by [transport] use = \"hccs-sdma\"\n", "symwin 1.0.0: memory, ABI 1.",
-                "    windows: HcclCommSymWinRegister", "chosen by \"symwin\" in [memory] order\n",
-                "    ranges: HcclCommSetMemoryRange", "nowhere-memory 0.1.0: memory, ABI 1.",
-                "  serves ranks that it does not tell of\n"});
+  expect_told(outcome.out,
+              {"hccs-sdma 1.0.0: transport, ABI 1.", "    direct: the CPU moves the data\n",
+               "    tasks: tasks on the stream", "  serves ranks of one host\n",
+               "chosen by [transport] use = \"hccs-sdma\"\n", "symwin 1.0.0: memory, ABI 1.",
+               "    windows: HcclCommSymWinRegister", "chosen by \"symwin\" in [memory] order\n",
+               "    ranges: HcclCommSetMemoryRange", "nowhere-memory 0.1.0: memory, ABI 1.",
+               "  serves ranks that it does not tell of\n"});
 }
 
 TEST(Plugins, ARefusedFileIsListedWithTheReason) {
