@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -113,17 +114,24 @@ void serve_context(Context* context, const SharedQueue& queue) {
   }
 }
 
-// The queue of the context's own thread, which is started with the first call.
-SharedQueue context_queue(Context* context) {
+// The queue of the context's own thread, which is started with the first call; nullptr after
+// reporting.
+SharedQueue context_queue(Context* context, const char* where) {
   Threads& all = threads();
   const std::lock_guard lock(all.mutex);
-  SharedQueue& queue = all.of_contexts[context];
-  if (queue == nullptr) {
-    auto made = std::make_shared<CallQueue>();
+  const auto known = all.of_contexts.find(context);
+  if (known != all.of_contexts.end()) return known->second;
+  const auto made = std::make_shared<CallQueue>();
+  const auto place = all.of_contexts.emplace(context, made).first;
+  try {
     std::thread(serve_context, context, made).detach();
-    queue = std::move(made);
+  } catch (const std::system_error& error) {
+    all.of_contexts.erase(place);
+    fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%s: no thread for the host functions of a context: %s",
+         where, explain_no_thread(error.code().value()).c_str());
+    return nullptr;
   }
-  return queue;
+  return made;
 }
 
 template <class Key>
@@ -187,9 +195,11 @@ int32_t step_host_function(Stream& stream, Task& task, Runner runner) noexcept {
     run_host_function(a.function, a.argument);
     return kDone;
   }
-  const aclError error = guarded("aclrtLaunchHostFunc", [&] {
-    a.handed_over = push(*context_queue(stream.context),
-                         {a.function, a.argument, &stream, front_position(stream), true});
+  constexpr const char* kWhere = "aclrtLaunchHostFunc";
+  const aclError error = guarded(kWhere, [&]() -> aclError {
+    const SharedQueue queue = context_queue(stream.context, kWhere);
+    if (queue == nullptr) return ACL_ERROR_RT_RESOURCE_ALLOC_FAIL;
+    a.handed_over = push(*queue, {a.function, a.argument, &stream, front_position(stream), true});
     return ACL_SUCCESS;
   });
   return error == ACL_SUCCESS ? kAgain : error;

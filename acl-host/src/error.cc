@@ -3,6 +3,7 @@
 #include "error.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -122,6 +123,23 @@ aclError check_timeout(int32_t timeout, const char* where) noexcept {
   return fail(ACL_ERROR_RT_PARAM_INVALID,
               "%s: timeout %d is neither -1 (no limit) nor a positive number of milliseconds",
               where, timeout);
+}
+
+std::string explain_errno(int error) {
+  const std::string text = strerror(error);
+  if (error == EMFILE) {
+    return text + ": all file descriptors of this process are in use; raise `ulimit -n`";
+  }
+  if (error == ENFILE) {
+    return text + ": the host has no file descriptor left; end programs or raise fs.file-max";
+  }
+  return text;
+}
+
+std::string explain_no_thread(int error) {
+  return std::string(strerror(error)) +
+         ": the limit of threads is reached, or there is no memory for one; raise `ulimit -u` or "
+         "the limit of processes of the container";
 }
 
 aclError fail_silently(aclError code) noexcept {

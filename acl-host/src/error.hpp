@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string>
 
 #include "acl/acl.h"
 
@@ -36,6 +37,12 @@ aclError null_output(const char* where, const char* name) noexcept;
 
 /// Reports a timeout that is neither -1 nor a positive number of milliseconds.
 aclError check_timeout(int32_t timeout, const char* where) noexcept;
+
+/// An error number in words; where file descriptors have run out, also what to do.
+std::string explain_errno(int error);
+
+/// The same of a thread that could not be started.
+std::string explain_no_thread(int error);
 
 /// Adds a text to the store of the calling thread; drops it if the thread's store is gone, which
 /// it is once the thread has begun to destroy its thread-local objects.

@@ -11,8 +11,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
+
+#include "error.hpp"
 
 namespace weft::acl {
 namespace {
@@ -57,7 +58,9 @@ size_t configured_size(std::string* why) {
   return size;
 }
 
-std::string system_error(const char* what) { return std::string(what) + ": " + strerror(errno); }
+std::string system_error(const char* what) {
+  return std::string(what) + ": " + explain_errno(errno);
+}
 
 }  // namespace
 

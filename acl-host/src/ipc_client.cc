@@ -90,9 +90,13 @@ aclError ask(const Key& key, Reply* reply, int* file, const char* where) {
   const auto open = [] { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); };
   const int first = open();
   const Descriptor connection(first < 0 && errno == EMFILE && raise_file_limit() ? open() : first);
+  if (connection.get() < 0) {
+    return fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL, "%s: no socket to ask %s: %s", where,
+                exporter_of(key).c_str(), explain_errno(errno).c_str());
+  }
   const Request request = request_for(key);
-  if (connection.get() >= 0) limit_waits(connection.get());
-  if (connection.get() < 0 || !connect_to(connection.get(), socket_name(key)) ||
+  limit_waits(connection.get());
+  if (!connect_to(connection.get(), socket_name(key)) ||
       uninterrupted([&] {
         return send(connection.get(), &request, sizeof request, MSG_NOSIGNAL);
       }) != sizeof request ||
@@ -113,7 +117,7 @@ aclError explain_refusal(const Reply& reply, const Key& key, const char* where) 
                 where, exporter.c_str(), getpid(), way_to_allow(key.kind));
   }
   if (reply.code == ACL_ERROR_RT_RESOURCE_ALLOC_FAIL) {
-    return fail(reply.code, "%s: %s has no descriptor left; raise its limit of open files", where,
+    return fail(reply.code, "%s: %s has no descriptor left; raise its `ulimit -n`", where,
                 exporter.c_str());
   }
   return fail(reply.code, "%s: %s has closed the key or freed what it exported, or never made it",
@@ -142,8 +146,7 @@ aclError fetch(const Key& key, Reply* reply, int* file, const char* where) {
   if (reply->code != ACL_SUCCESS) return explain_refusal(*reply, key, where);
   if (*file >= 0) return ACL_SUCCESS;
   return fail(ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
-              "%s: this process has no descriptor left for the file of %s; raise its limit of open "
-              "files",
+              "%s: this process has no descriptor left for the file of %s; raise `ulimit -n`",
               where, exporter_of(key).c_str());
 }
 

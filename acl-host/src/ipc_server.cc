@@ -114,8 +114,8 @@ int listen_at(const std::string& name) noexcept {
   return -1;
 }
 
-// The application's signals are not for this thread.
-bool start_thread(int listener) noexcept {
+// The application's signals are not for this thread. Returns an error number, 0 for none.
+int start_thread(int listener) noexcept {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -125,7 +125,7 @@ bool start_thread(int listener) noexcept {
       pthread_create(&thread, nullptr, run, reinterpret_cast<void*>(intptr_t{listener}));
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error == 0) pthread_detach(thread);
-  return error == 0;
+  return error;
 }
 
 bool draw(void* bytes, size_t size) noexcept {
@@ -142,11 +142,17 @@ aclError start(Exporter& all, const char* where) {
       return fail(ACL_ERROR_RT_IPC_ERROR, "%s: no random numbers for a key", where);
     }
     listener = listen_at(socket_name({Shared::kMemory, pid, all.token, 0}));
-    if (listener < 0 && errno != EADDRINUSE) break;
+    const bool again = errno == EADDRINUSE || (errno == EMFILE && raise_file_limit());
+    if (listener < 0 && !again) break;
   }
-  if (listener < 0 || !start_thread(listener)) {
-    if (listener >= 0) close(listener);
-    return fail(ACL_ERROR_RT_IPC_ERROR, "%s: cannot serve importers: %s", where, strerror(errno));
+  if (listener < 0) {
+    return fail(ACL_ERROR_RT_IPC_ERROR, "%s: cannot serve importers: %s", where,
+                explain_errno(errno).c_str());
+  }
+  if (const int error = start_thread(listener)) {
+    close(listener);
+    return fail(ACL_ERROR_RT_IPC_ERROR, "%s: cannot start a thread that serves importers: %s",
+                where, explain_no_thread(error).c_str());
   }
   all.listener = listener;
   all.pid = pid;

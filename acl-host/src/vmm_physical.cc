@@ -109,7 +109,7 @@ aclError allocate(aclrtDrvMemHandle* handle, size_t size, const aclrtPhysicalMem
   std::string why;
   Physical memory{-1, size, prop, false, 1, 0, 0};
   memory.file = create_memory_file("weft-physical", size, &why);
-  if (memory.file < 0) return no_room(size, why + "; free some or raise the limit", where);
+  if (memory.file < 0) return no_room(size, why + "; or free some", where);
   const std::lock_guard lock(vmm().mutex);
   try {
     *handle = add_physical(vmm(), memory);

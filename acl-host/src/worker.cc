@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <exception>
 
 #include "stream.hpp"
 
@@ -148,8 +149,8 @@ void* run(void*) noexcept {
   return nullptr;
 }
 
-// The application's signals are not for this thread.
-bool start() noexcept {
+// The application's signals are not for this thread. Returns an error number, 0 for none.
+int start() noexcept {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -161,7 +162,20 @@ bool start() noexcept {
   const int error = pthread_create(&thread, &attributes, run, nullptr);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
-  return error == 0;
+  return error;
+}
+
+// Once: every task tries again, and synchronising works anyway.
+void tell_of_no_worker(int error) noexcept {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  try {
+    store_text(("no thread for streams, which go on only while a thread waits for them: " +
+                explain_no_thread(error))
+                   .c_str());
+  } catch (const std::exception&) {
+    return;  // no memory for a text either
+  }
 }
 
 }  // namespace
@@ -171,8 +185,9 @@ void wake_worker() noexcept {
   if (state == kWorkerAwake || !g_worker_state.compare_exchange_strong(state, kWorkerAwake)) return;
   if (state != kWorkerAbsent) {
     syscall(SYS_futex, futex_word(), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  } else if (!start()) {
-    g_worker_state.store(kWorkerAbsent);  // the next task tries again; synchronising works anyway
+  } else if (const int error = start()) {
+    g_worker_state.store(kWorkerAbsent);
+    tell_of_no_worker(error);
   }
 }
 

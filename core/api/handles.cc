@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "api/free_slots.hpp"
 #include "api/operators.hpp"
 #include "base/error.hpp"
 
@@ -29,17 +30,23 @@ struct Holder {
   HcclComm handle = nullptr;  // null while it is being made
 };
 
+/// A communicator that somebody wants to destroy: it is out of its slot, so that no operator
+/// begins.
+struct Closed {
+  comm::Communicator* communicator;
+  bool wanted = false;  // an operator waits for it to be back
+};
+
 struct Book {
   std::mutex mutex;
-  std::condition_variable settled;  // a communicator in `joining`
-  uint32_t fresh = 0;               // slots never used so far
-  std::deque<uint32_t>
-      free;  // used before; the oldest is taken first, so that a stale handle stays stale for long
+  std::condition_variable settled;  // a communicator in `joining` or `closed`
+  FreeSlots free{kMaxCommunicators};
   std::map<std::pair<int32_t, std::string>, std::map<uint32_t, Holder>>
       names;  // by device and name: the holder by rank
   std::map<int32_t, std::map<uint32_t, std::string>> tables;  // by device: the rank table by rank
   std::map<uint32_t, NameUse> uses;                           // by slot
   std::map<uint32_t, std::shared_ptr<Joining>> joining;       // by slot
+  std::map<uint32_t, Closed> closed;                          // by slot
 };
 
 Book& book() {
@@ -58,25 +65,14 @@ void forget(const NameUse& use) noexcept {
 
 /// With the book locked.
 void free_slot(uint32_t index) noexcept {
-  book().free.push_back(index);
+  book().free.give_back(index);
   forget(book().uses[index]);
   book().uses.erase(index);
 }
 
 /// With the book locked.
 uint32_t take_slot(const NameUse& use) {
-  uint32_t index = book().fresh;
-  if (index < kMaxCommunicators) {
-    ++book().fresh;
-  } else if (!book().free.empty()) {
-    index = book().free.front();
-    book().free.pop_front();
-  } else {
-    throw Error(
-        HCCL_E_MEMORY,
-        fmt::format("this process has {} communicators, the most there can be; destroy some",
-                    kMaxCommunicators));
-  }
+  const uint32_t index = book().free.take();
   book().uses[index] = use;
   book().names[{use.device, use.name}][use.rank].handle = &slots[index];
   return index;
@@ -88,6 +84,20 @@ Joining* find_joining(HcclComm handle) {
   if (slot == nullptr) return nullptr;
   const auto found = book().joining.find(static_cast<uint32_t>(slot - slots));
   return found == book().joining.end() ? nullptr : found->second.get();
+}
+
+/// With the book locked.
+Closed* find_closed(HcclComm handle) {
+  const Slot* slot = slot_of(handle);
+  if (slot == nullptr) return nullptr;
+  const auto found = book().closed.find(static_cast<uint32_t>(slot - slots));
+  return found == book().closed.end() ? nullptr : &found->second;
+}
+
+/// Also of one that is closed. With the book locked.
+comm::Communicator* find_made(HcclComm handle) {
+  const Closed* closed = find_closed(handle);
+  return closed == nullptr ? find(handle) : closed->communicator;
 }
 
 /// With the book locked.
@@ -108,17 +118,75 @@ void see_all_marks() {
   if (has_barrier) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
-void refuse_busy(const comm::Communicator& communicator) {
-  if (communicator.busy()) {
-    throw Error(HCCL_E_AGAIN,
-                "a call of this communicator has not ended; synchronise its streams and try again");
+using Clock = std::chrono::steady_clock;
+
+// No operator comes for so long: nobody goes on issuing them.
+constexpr std::chrono::milliseconds kLull{2};
+// For those on their way to end, while no other begins.
+constexpr std::chrono::milliseconds kLongest{250};
+constexpr std::chrono::microseconds kLook{100};
+
+/// While it lives, no operator of the communicator begins. Else a thread that issues one after the
+/// other would keep it busy for ever. With the book locked.
+class Closure {
+ public:
+  explicit Closure(Slot& slot)
+      : slot_(slot), index_(static_cast<uint32_t>(&slot - slots)), found_(find(&slot)) {
+    if (found_ == nullptr) return;
+    closed_ = &book().closed.emplace(index_, Closed{found_, false}).first->second;
+    slot_.communicator.store(nullptr, std::memory_order_release);
+    see_all_marks();
   }
-  if (communicator.invitations()->awaited()) {
-    throw Error(HCCL_E_AGAIN,
-                "ranks of a sub communicator of this one have not met yet; destroy that first, or "
-                "try again");
+  ~Closure() {
+    if (found_ == nullptr) return;
+    if (!taken_) slot_.communicator.store(found_, std::memory_order_release);
+    book().closed.erase(index_);
+    book().settled.notify_all();
   }
-}
+  Closure(const Closure&) = delete;
+  Closure& operator=(const Closure&) = delete;
+
+  /// Waits for operators that others issue to end. Throws Error (HCCL_E_AGAIN) if one does not, or
+  /// if this thread has issued one that has not ended.
+  void await_idle(std::unique_lock<std::mutex>& lock) {
+    if (found_->invitations()->awaited()) {
+      throw Error(
+          HCCL_E_AGAIN,
+          "ranks of a sub communicator of this one have not met yet; destroy that first, or "
+          "try again");
+    }
+    const Clock::time_point since = Clock::now();
+    for (bool others = false;;) {
+      const bool issuing = slot_.operators.load(std::memory_order_acquire) != 0;
+      if (!issuing && !found_->busy()) return;
+      others = others || issuing || closed_->wanted;
+      if (Clock::now() - since > (others ? kLongest : kLull)) {
+        throw Error(HCCL_E_AGAIN,
+                    issuing ? "an operator of this communicator is being issued; try again"
+                            : "a call of this communicator has not ended; synchronise its streams "
+                              "and try again");
+      }
+      book().settled.wait_for(lock, kLook);
+    }
+  }
+
+  /// Null if there is none. The slot is free then.
+  std::unique_ptr<comm::Communicator> take() {
+    if (found_ == nullptr) return nullptr;
+    taken_ = true;
+    free_slot(index_);
+    return std::unique_ptr<comm::Communicator>(found_);
+  }
+
+  [[nodiscard]] bool exists() const noexcept { return found_ != nullptr; }
+
+ private:
+  Slot& slot_;
+  const uint32_t index_;
+  comm::Communicator* const found_;
+  Closed* closed_ = nullptr;
+  bool taken_ = false;
+};
 
 }  // namespace
 
@@ -207,22 +275,36 @@ bool give_up_joining(HcclComm handle) noexcept {
   return true;
 }
 
-comm::Communicator& await_joined(HcclComm handle) {
+comm::Communicator& await(HcclComm handle, Slot* marked) {
   std::unique_lock lock(book().mutex);
-  for (const Joining* joining = find_joining(handle); joining != nullptr;
-       joining = find_joining(handle)) {
-    if (joining->settled) throw Error(joining->facts.health, joining->failure);
+  // Who waits here is not issuing: nobody must wait for it. The mark is set by this thread only.
+  const auto mark = [marked](uint32_t change) {
+    if (marked == nullptr) return;
+    const uint32_t before = marked->operators.load(std::memory_order_relaxed);
+    marked->operators.store(before + change, std::memory_order_release);
+  };
+  for (;;) {
+    if (comm::Communicator* found = find(handle)) return *found;
+    if (Closed* closed = find_closed(handle)) {
+      // An operator around this one has it, and is waited for.
+      const bool inner = marked != nullptr && marked->operators.load() > 1;
+      if (inner) return *closed->communicator;
+      closed->wanted = closed->wanted || marked != nullptr;
+    } else if (const Joining* joining = find_joining(handle)) {
+      if (joining->settled) throw Error(joining->facts.health, joining->failure);
+    } else {
+      refuse_handle();
+    }
+    mark(UINT32_MAX);
     book().settled.wait(lock);
+    mark(1);
   }
-  comm::Communicator* found = find(handle);
-  if (found == nullptr) refuse_handle();
-  return *found;
 }
 
 Facts facts_of(HcclComm handle) {
   const std::lock_guard lock(book().mutex);  // so that nobody destroys it
   if (const Joining* joining = find_joining(handle)) return joining->facts;
-  const comm::Communicator* found = find(handle);
+  const comm::Communicator* found = find_made(handle);
   if (found == nullptr) refuse_handle();
   return {found->ranks(), found->rank(), found->servers(), found->name(),
           static_cast<HcclResult>(found->health())};
@@ -275,8 +357,7 @@ NameUse use_of(HcclComm handle) {
 void for_each(const std::function<void(const NameUse&, comm::Communicator*, Joining*)>& body) {
   const std::lock_guard lock(book().mutex);
   for (const auto& [index, use] : book().uses) {
-    body(use, slots[index].communicator.load(std::memory_order_acquire),
-         find_joining(&slots[index]));
+    body(use, find_made(&slots[index]), find_joining(&slots[index]));
   }
 }
 
@@ -288,31 +369,22 @@ std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept {
 }
 
 void require_idle(HcclComm handle) {
-  const std::lock_guard lock(book().mutex);
+  std::unique_lock lock(book().mutex);
   if (find_joining(handle) != nullptr) return;
-  const comm::Communicator* found = find(handle);
-  if (found == nullptr) refuse_handle();
-  refuse_busy(*found);
+  Slot* slot = slot_of(handle);
+  if (slot == nullptr) refuse_handle();
+  Closure closure(*slot);
+  if (!closure.exists()) refuse_handle();
+  closure.await_idle(lock);
 }
 
 std::unique_ptr<comm::Communicator> take_idle(HcclComm handle) {
   Slot* slot = slot_of(handle);
   if (slot == nullptr) return nullptr;
-  const std::lock_guard lock(book().mutex);  // operators that find the slot empty wait for it
-  comm::Communicator* found = slot->communicator.exchange(nullptr, std::memory_order_acq_rel);
-  if (found == nullptr) return nullptr;
-  try {
-    see_all_marks();
-    if (slot->operators.load(std::memory_order_acquire) != 0) {
-      throw Error(HCCL_E_AGAIN, "an operator of this communicator is being issued; try again");
-    }
-    refuse_busy(*found);
-  } catch (const Error&) {
-    slot->communicator.store(found, std::memory_order_release);
-    throw;
-  }
-  free_slot(static_cast<uint32_t>(slot - slots));
-  return std::unique_ptr<comm::Communicator>(found);
+  std::unique_lock lock(book().mutex);
+  Closure closure(*slot);
+  if (closure.exists()) closure.await_idle(lock);
+  return closure.take();
 }
 
 }  // namespace weft::api

@@ -96,9 +96,11 @@ void join_failed(Joining& joining, HcclResult code, const std::string& text);
 /// Takes away a handle whose ranks have not met, or could not. False if it is none.
 bool give_up_joining(HcclComm handle) noexcept;
 
-/// The communicator of a handle with an empty slot: waits until its ranks have met. Throws Error:
-/// why they did not, or HCCL_E_PARA if the handle is none.
-[[gnu::cold]] comm::Communicator& await_joined(HcclComm handle);
+/// The communicator of a handle with an empty slot: waits until its ranks have met, or until who
+/// wanted to destroy it has given up. Throws Error: why they have not met, or HCCL_E_PARA if the
+/// handle is none (any more). `marked`: its slot, if the calling thread has marked it as in use by
+/// an operator.
+[[gnu::cold]] comm::Communicator& await(HcclComm handle, Slot* marked = nullptr);
 /// Calls `body` for each communicator, with null for what there is not: ranks that have not met, or
 /// could not, are joining. None is taken away meanwhile.
 void for_each(const std::function<void(const NameUse&, comm::Communicator*, Joining*)>& body);
@@ -131,13 +133,15 @@ HcclComm handle_named(int32_t device, const std::string& name);
 NameUse use_of(HcclComm handle);
 
 /// Throws Error: HCCL_E_PARA if the handle is none, HCCL_E_AGAIN if some call of it has not ended.
-/// Ranks that have not met have made none.
+/// Ranks that have not met have made none. Where another thread issues operators meanwhile, the
+/// next ones wait for up to a quarter of a second, so that those on their way can end.
 void require_idle(HcclComm handle);
 
 /// Takes the communicator and its name out of the table, null if there is none.
 [[nodiscard]] std::unique_ptr<comm::Communicator> take(HcclComm handle) noexcept;
 
-/// The same. Throws Error (HCCL_E_AGAIN) and leaves it if some call of it has not ended.
+/// The same. Throws Error (HCCL_E_AGAIN) and leaves it if some call of it has not ended, as
+/// require_idle().
 [[nodiscard]] std::unique_ptr<comm::Communicator> take_idle(HcclComm handle);
 
 }  // namespace weft::api

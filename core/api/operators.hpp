@@ -43,14 +43,14 @@ inline void require_all(std::initializer_list<Pointer> pointers) {
 /// Waits for the ranks of a new sub communicator.
 inline comm::Communicator& communicator(HcclComm handle) {
   comm::Communicator* found = find(handle);
-  return found == nullptr ? await_joined(handle) : *found;
+  return found == nullptr ? await(handle) : *found;
 }
-/// The communicator of a handle while an operator is issued on it. As long as it lives, destroying
-/// that is HCCL_E_AGAIN. Operators of one communicator come one after another.
+/// The communicator of a handle while an operator is issued on it. As long as it lives, that is not
+/// destroyed. Operators of one communicator come one after another.
 class InUse {
  public:
-  /// As communicator().
-  explicit InUse(HcclComm handle) : mark_(handle), communicator_(communicator(handle)) {}
+  /// As communicator(). Waits, too, while another thread tries to destroy it.
+  explicit InUse(HcclComm handle) : mark_(handle), communicator_(enter(handle)) {}
   [[nodiscard]] comm::Communicator& operator*() const noexcept { return communicator_; }
 
  private:
@@ -73,6 +73,11 @@ class InUse {
     }
     Slot* const slot_;
   };
+
+  static comm::Communicator& enter(HcclComm handle) {
+    comm::Communicator* found = find(handle);
+    return found == nullptr ? await(handle, slot_of(handle)) : *found;
+  }
 
   const Mark mark_;
   comm::Communicator& communicator_;

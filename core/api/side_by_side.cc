@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/side_by_side.hpp"
 
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "api/handles.hpp"
+#include "base/shortage.hpp"
 
 namespace weft::api {
 
@@ -22,7 +24,8 @@ void run_side_by_side(size_t count, const std::function<void(size_t)>& body,
       });
     }
   } catch (const std::system_error& error) {
-    for (size_t i = threads.size(); i < count; ++i) missing(i, error.what());
+    const std::string why = explain_no_thread(error.code().value());
+    for (size_t i = threads.size(); i < count; ++i) missing(i, why.c_str());
   }
   for (std::thread& thread : threads) thread.join();
 }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -20,9 +19,6 @@ namespace weft::api {
 namespace {
 
 constexpr size_t kNameRoom = 160;  // with the NUL
-
-// Changes wait for nobody but callbacks. One of those may wait for the thread that waits here.
-constexpr std::chrono::seconds kPatience{10};
 
 struct Callback {
   HcclCommStateCallback function;
@@ -59,11 +55,11 @@ void call(const std::string& name, const Callback& callback, HcclComm comm,
 
 }  // namespace
 
-StateChange::StateChange(HcclComm comm) : comm_(comm) {
+StateChange::StateChange(HcclComm comm, std::chrono::milliseconds patience) : comm_(comm) {
   Callbacks& all = callbacks();
   std::unique_lock lock(all.mutex);
   const auto mine = std::this_thread::get_id();
-  all.changed.wait_for(lock, kPatience, [&] {
+  all.changed.wait_for(lock, patience, [&] {
     const auto other = all.changing.find(comm);
     return other == all.changing.end() || other->second == mine;
   });

@@ -2,6 +2,8 @@
 // The callbacks of HcclCommRegCommStateCallback, and the changes that they are told of.
 #pragma once
 
+#include <chrono>
+
 #include "hccl/hccl_types.h"
 
 namespace weft::api {
@@ -10,8 +12,11 @@ namespace weft::api {
 /// for its end; from one of its callbacks it is refused, as nothing may destroy what it destroys.
 class StateChange {
  public:
+  /// Changes wait for nobody but callbacks. One of those may wait for the thread that waits here.
+  static constexpr std::chrono::milliseconds kPatience{10'000};
+
   /// Throws Error (HCCL_E_AGAIN).
-  explicit StateChange(HcclComm comm);
+  explicit StateChange(HcclComm comm, std::chrono::milliseconds patience = kPatience);
   ~StateChange();
   StateChange(const StateChange&) = delete;
   StateChange& operator=(const StateChange&) = delete;

@@ -57,6 +57,11 @@ void meet(Joiner& joiner) {
   joiner.made->join(root, std::max(left, std::chrono::milliseconds(0)));
 }
 
+/// Which communicator it is about: a process has many.
+Error named(const std::string& name, const Error& error) {
+  return {error.code(), fmt::format("communicator {}: {}", name, error.what())};
+}
+
 void carry_out(Joiner& joiner) noexcept {
   Error failure(HCCL_E_INTERNAL, "");
   try {
@@ -68,11 +73,16 @@ void carry_out(Joiner& joiner) noexcept {
     // That nobody answers has a reason, which the parent may know.
     const bool vague = error.code() == HCCL_E_REMOTE || error.code() == HCCL_E_TCP_CONNECT;
     failure = vague ? joiner.meeting->failure().value_or(error) : error;
+    const std::string hint = joiner.meeting->hint();
+    if (error.code() == HCCL_E_TIMEOUT && !hint.empty()) {
+      failure = Error(error.code(), fmt::format("{}; {}", error.what(), hint));
+    }
   } catch (const std::exception& error) {
     failure = Error(HCCL_E_INTERNAL, error.what());
   }
-  log::info(fmt::format("{} did not come about: {}", joiner.made->name(), failure.what()));
   joiner.meeting->withdraw(failure);
+  failure = named(joiner.made->name(), failure);
+  log::info(fmt::format("did not come about: {}", failure.what()));
   joiner.meeting.reset();
   joiner.made.reset();
   join_failed(*joiner.joining, failure.code(), failure.what());
@@ -138,8 +148,12 @@ HcclComm create(const Request& request, const Facts& parent, ReservedName& name,
   joiner->joining->facts = {ranks, request.rank, static_cast<uint32_t>(servers.size()),
                             options.name};
   // Last, since the others count on it.
-  joiner->meeting = whole.invitations()->arrange(
-      options.name, {request.members.begin(), request.members.end()}, device, network_of_roots());
+  try {
+    joiner->meeting = whole.invitations()->arrange(
+        options.name, {request.members.begin(), request.members.end()}, device, network_of_roots());
+  } catch (const Error& error) {
+    throw named(options.name, error);
+  }
   joiner->joining->meeting = joiner->meeting;
   HcclComm handle = nullptr;
   try {
@@ -177,9 +191,10 @@ void create(const Request& request, int32_t device, std::shared_ptr<const config
   comm::Options options = default_options(*policy);
   apply_config(config, options);
   if (options.name.empty()) options.name = default_name(parent, id);
-  options.members = fmt::format("{}", fmt::join(members, ","));
+  options.sub = true;
   warn_of_idle_wishes(options.algo, *policy);
-  ReservedName name({device, options.name, use_of(*comm).origin + '/' + options.members, rank});
+  ReservedName name({device, options.name,
+                     fmt::format("{}/{}", use_of(*comm).origin, fmt::join(members, ",")), rank});
   *sub = create(request, parent, name, device, std::move(policy), options);
 }
 

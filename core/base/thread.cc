@@ -3,8 +3,11 @@
 
 #include <signal.h>
 
-#include <thread>
+#include <system_error>
 #include <utility>
+
+#include "base/error.hpp"
+#include "base/shortage.hpp"
 
 namespace weft {
 namespace {
@@ -27,9 +30,16 @@ class SignalsBlocked {
 
 }  // namespace
 
-void start_detached(std::function<void()> body) {
+std::thread start_thread(std::function<void()> body) {
   const SignalsBlocked blocked;
-  std::thread(std::move(body)).detach();
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::system_error& error) {
+    throw Error(HCCL_E_SYSCALL,
+                "cannot start a thread: " + explain_no_thread(error.code().value()));
+  }
 }
+
+void start_detached(std::function<void()> body) { start_thread(std::move(body)).detach(); }
 
 }  // namespace weft

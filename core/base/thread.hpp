@@ -3,11 +3,15 @@
 #pragma once
 
 #include <functional>
+#include <thread>
 
 namespace weft {
 
-/// Runs `body`, which must not throw, on a thread that nobody joins and that gets none of the
-/// application's signals. Throws std::system_error.
+/// Runs `body`, which must not throw, on a thread that gets none of the application's signals.
+/// Throws Error (HCCL_E_SYSCALL).
+[[nodiscard]] std::thread start_thread(std::function<void()> body);
+
+/// The same on a thread that nobody joins.
 void start_detached(std::function<void()> body);
 
 }  // namespace weft

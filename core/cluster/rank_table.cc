@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/shortage.hpp"
 #include "cluster/formats.hpp"
 
 namespace weft::cluster {
@@ -44,10 +45,10 @@ std::string read_text(const std::string& path) {
   if (error) cannot_read(path, error.message());
   if (size > kMostBytes) cannot_read(path, "it is larger than 1 GiB");
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) cannot_read(path, std::generic_category().message(errno));
+  if (!stream) cannot_read(path, explain_errno(errno));
   std::string text(size, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(size));
-  if (stream.bad()) cannot_read(path, std::generic_category().message(errno));
+  if (stream.bad()) cannot_read(path, explain_errno(errno));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.empty()) cannot_read(path, "it is empty");
   return text;

@@ -56,7 +56,7 @@ void close_when_due() {
   all.has_thread = false;
 }
 
-void start_thread() {
+void start_closer() {
   try {
     start_detached(close_when_due);
     yard().has_thread = true;
@@ -81,7 +81,7 @@ void close_later(const weft_transport& transport, void* endpoint) noexcept {
       oldest = waiting.front();
       waiting.pop_front();
     }
-    if (!yard().has_thread) start_thread();
+    if (!yard().has_thread) start_closer();
   }
   if (oldest.endpoint != nullptr) oldest.transport->endpoint_close(oldest.endpoint);
 }

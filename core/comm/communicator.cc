@@ -281,7 +281,6 @@ void Communicator::meet(const HcclRootInfo& root, std::chrono::milliseconds time
       {"deterministic", options_.deterministic != 0 ? "1" : "0"},
       {"hcclBufferName", options_.buffer_name},
   };
-  if (!options_.members.empty()) hello.facts.push_back({"rankIds", options_.members});
   hello.blob = describe_endpoints();
   session_ = control::Session::join(root, std::move(hello), timeout, options_.detection);
   magic_ = blob_of(session_->peers()[0]).magic;
@@ -337,6 +336,7 @@ void Communicator::set_up(const std::vector<weft_peer_view>& views) {
   setup_.timeout = options_.exec_timeout;
   setup_.monitor = options_.monitor;
   setup_.diagnose = options_.diagnose;
+  if (options_.sub) setup_.label = fmt::format("communicator {}: ", name());
   weft_endpoint_info unused{};
   const std::vector<weft_peer_view> of_tasks =
       has_both_engines() ? connect(tasks_engine_->endpoint(), true, unused) : views;

@@ -59,7 +59,7 @@ struct Options {
   std::chrono::milliseconds monitor{0};  // log waits that take longer; 0: do not
   bool diagnose = false;                 // log a failure when it happens
   std::vector<std::string> servers;      // that the ranks are on, by rank; empty: their hosts
-  std::string members;  // of a sub communicator: its ranks' numbers in the parent, by rank
+  bool sub = false;                      // of another communicator: errors tell its name
 };
 
 /// How a buffer gets from one rank to another.

@@ -12,7 +12,7 @@
 namespace weft::comm {
 namespace {
 
-enum : uint32_t { kInvitation = 1, kWithdrawal = 2 };
+enum : uint32_t { kInvitation = 1, kWithdrawal = 2, kAnswer = 3 };
 
 bool has(const std::vector<uint32_t>& ranks, uint32_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
@@ -55,6 +55,7 @@ std::unique_ptr<Invitations::Meeting> Invitations::arrange(const std::string& na
 void Invitations::invite(const Wish& wish) {
   auto letter = message(kInvitation);
   letter.text(wish.name).raw(std::as_bytes(std::span(wish.root->internal)));
+  for (const uint32_t member : wish.members) letter.u32(member);
   try {
     need_all(wish);
     for (const uint32_t member : wish.members) {
@@ -74,14 +75,15 @@ void Invitations::need_all(const Wish& wish) const {
 }
 
 void Invitations::take_letters(Wish& wish) {
-  const auto letter = std::find_if(letters_.begin(), letters_.end(), [&](const Letter& each) {
-    return each.from == wish.first && each.name == wish.name;
+  const auto found = std::find_if(letters_.begin(), letters_.end(), [&](const Letter& each) {
+    return (each.from == wish.first && each.name == wish.name) || crosses(each, wish);
   });
-  if (letter != letters_.end()) {
-    const std::optional<Error> failure = letter->failure;
-    wish.root = letter->root;
-    letters_.erase(letter);
-    if (failure) throw Error(*failure);
+  if (found != letters_.end()) {
+    const Letter letter = std::move(*found);
+    letters_.erase(found);
+    if (letter.failure) throw Error(*letter.failure);
+    if (letter.members != wish.members) throw dispute(letter, wish);
+    wish.root = letter.root;
     return;
   }
   need_all(wish);
@@ -108,23 +110,90 @@ void Invitations::withdraw(const Wish& wish, const Error& why) noexcept {
 }
 
 void Invitations::take_in(Letter letter) {
-  const auto wish = std::find_if(wishes_.begin(), wishes_.end(), [&](const auto& each) {
-    return each->first == letter.from && each->name == letter.name && !each->root && !each->failure;
+  const auto found = std::find_if(wishes_.begin(), wishes_.end(), [&](const auto& each) {
+    if (each->root || each->failure) return false;
+    return (each->first == letter.from && each->name == letter.name) || crosses(letter, *each);
   });
-  if (wish == wishes_.end()) {
-    letters_.push_back(std::move(letter));
-  } else {
-    (*wish)->root = letter.root;
+  if (found != wishes_.end()) {
+    Wish& wish = **found;
+    if (letter.members == wish.members) {
+      wish.root = letter.root;
+    } else {
+      wish.failure = dispute(letter, wish);
+    }
     changed_.notify_all();
+    return;
+  }
+  for (const auto& each : wishes_) {  // it may be done with that before it follows this one
+    if (each->name != letter.name || !each->counts) continue;
+    answer(letter, Error(HCCL_SUCCESS, fmt::format("rank {} of the parent was waiting for {} under "
+                                                   "this name",
+                                                   rank_, fmt::join(each->members, ","))));
+  }
+  letters_.push_back(std::move(letter));
+}
+
+/// Each of the two ranks waits for the other one, with another list: that cannot end well.
+bool Invitations::crosses(const Letter& letter, const Wish& wish) {
+  return wish.counts && !letter.failure && letter.name == wish.name &&
+         has(wish.members, letter.from) && letter.members != wish.members;
+}
+
+/// Tells the one who invited. Returns what is wrong.
+Error Invitations::dispute(const Letter& letter, const Wish& wish) {
+  Error why(HCCL_E_PARA,
+            fmt::format("its members passed different rankIds: rank {} of the parent {}, rank {} "
+                        "{}; give the same ranks in the same order to all members",
+                        letter.from, fmt::join(letter.members, ","), rank_,
+                        fmt::join(wish.members, ",")));
+  answer(letter, why);
+  return why;
+}
+
+void Invitations::answer(const Letter& letter, const Error& told) noexcept {
+  try {
+    auto note = message(kAnswer);
+    note.text(letter.identifier).i32(told.code()).text(told.what());
+    post(letter.from, note.body());
+  } catch (const std::exception& error) {
+    log::info(fmt::format("rank {} cannot answer an invitation to {}: {}", rank_, letter.name,
+                          error.what()));
+  }
+}
+
+void Invitations::take_withdrawal(const std::string& identifier, const Error& why) {
+  const auto letter = std::find_if(letters_.begin(), letters_.end(), [&](const Letter& each) {
+    return each.identifier == identifier;
+  });
+  if (letter == letters_.end()) return;
+  if (why.code() != HCCL_E_PARA) {
+    letters_.erase(letter);
+  } else {
+    letter->failure = why;
+  }
+}
+
+/// To an invitation of this rank.
+void Invitations::take_answer(const std::string& identifier, const Error& told) {
+  for (const auto& wish : wishes_) {
+    if (wish->first != rank_ || control::root_identifier(*wish->root) != identifier) continue;
+    if (told.code() == HCCL_SUCCESS) {
+      wish->hint = told.what();
+    } else {
+      wish->failure = told;
+      abandon(*wish, told);
+    }
+    return;
   }
 }
 
 std::string Invitations::why_late(const Wish& wish) const {
-  std::string text = fmt::format("rank {}, the first of the members {} of {}, did not create it",
-                                 wish.first, fmt::join(wish.members, ","), wish.name);
+  std::string text = fmt::format("rank {}, the first of the members {}, did not create it",
+                                 wish.first, fmt::join(wish.members, ","));
   for (const Letter& letter : letters_) {
     if (letter.name == wish.name)
-      text += fmt::format("; rank {} has created one of that name with other members", letter.from);
+      text += fmt::format("; rank {} has created one of that name with members {}", letter.from,
+                          fmt::join(letter.members, ","));
   }
   return text + "; all members must call HcclCreateSubCommConfig with the same rankIds and name";
 }
@@ -150,21 +219,14 @@ void Invitations::on_message(uint32_t from, std::span<const std::byte> bytes) no
     const uint32_t kind = decoder.u32();
     const std::string text = decoder.text();
     const std::lock_guard lock(mutex_);
-    if (kind == kWithdrawal) {
+    if (kind != kInvitation) {
       const auto code = static_cast<HcclResult>(decoder.i32());
-      const Error why(code, decoder.text());
-      const auto letter = std::find_if(letters_.begin(), letters_.end(),
-                                       [&](const Letter& each) { return each.identifier == text; });
-      if (letter == letters_.end()) return;
-      if (why.code() != HCCL_E_PARA) {
-        letters_.erase(letter);
-      } else {
-        letter->failure = why;
-      }
-      return;
+      const Error told(code, decoder.text());
+      return kind == kWithdrawal ? take_withdrawal(text, told) : take_answer(text, told);
     }
-    Letter letter{from, text, {}, {}, {}};
+    Letter letter{from, text, {}, {}, {}, {}};
     decoder.raw(std::as_writable_bytes(std::span(letter.root.internal)));
+    while (decoder.ok() && !decoder.complete()) letter.members.push_back(decoder.u32());
     letter.identifier = control::root_identifier(letter.root);
     take_in(std::move(letter));
   } catch (const std::exception& error) {
@@ -217,6 +279,11 @@ HcclRootInfo Invitations::Meeting::root(std::chrono::milliseconds timeout) {
 std::optional<Error> Invitations::Meeting::failure() const {
   const std::lock_guard lock(box_->mutex_);
   return wish_->failure;
+}
+
+std::string Invitations::Meeting::hint() const {
+  const std::lock_guard lock(box_->mutex_);
+  return wish_->hint;
 }
 
 void Invitations::Meeting::withdraw(const Error& why) noexcept {

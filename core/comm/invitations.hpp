@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How members of a communicator meet for a sub communicator: the lowest of them opens a root and
-// posts its root info to the others. Ranks that are no members take no part.
+// posts its root info to the others, with the list of members. Who passed another list tells it.
+// Ranks that are no members take no part.
 #pragma once
 
 #include <chrono>
@@ -29,10 +30,11 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
   /// A sub communicator in the making.
   struct Wish {
     std::string name;
-    std::vector<uint32_t> members;  // ranks of the parent
+    std::vector<uint32_t> members;  // ranks of the parent, in their new order
     uint32_t first = 0;             // the lowest of them
     std::optional<HcclRootInfo> root;
     std::optional<Error> failure;
+    std::string hint;    // why a member may not come
     bool counts = true;  // the parent must not go away
   };
 
@@ -50,6 +52,8 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
     HcclRootInfo root(std::chrono::milliseconds timeout);
     /// Why it cannot come about, if the parent knows.
     std::optional<Error> failure() const;
+    /// What may be why a member does not come; empty if nothing is known.
+    std::string hint() const;
     /// It did not come about: who has not followed this invitation yet shall not. Ranks that fit
     /// together (the code is not HCCL_E_PARA) may try again as if nothing had been.
     void withdraw(const Error& why) noexcept;
@@ -66,7 +70,8 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
 
   /// Begins; the lowest member's root is on `device` and listens as `network` says. Waits for
   /// nobody. The n-th of a name and first member meets the n-th of the others. Throws Error:
-  /// HCCL_E_REMOTE (a member is gone), HCCL_E_NETWORK.
+  /// HCCL_E_REMOTE (a member is gone), HCCL_E_NETWORK, HCCL_E_PARA (a member waits for this rank
+  /// with another list).
   std::unique_ptr<Meeting> arrange(const std::string& name, const std::vector<uint32_t>& members,
                                    int32_t device, const control::Network& network);
 
@@ -85,6 +90,7 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
     std::string name;
     std::string identifier;
     HcclRootInfo root;
+    std::vector<uint32_t> members;
     std::optional<Error> failure;  // whoever wishes for it gets this instead
   };
 
@@ -92,6 +98,11 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
   void need_all(const Wish& wish) const;
   void take_letters(Wish& wish);
   void take_in(Letter letter);
+  void take_withdrawal(const std::string& identifier, const Error& why);
+  void take_answer(const std::string& identifier, const Error& told);
+  [[nodiscard]] static bool crosses(const Letter& letter, const Wish& wish);
+  [[nodiscard]] Error dispute(const Letter& letter, const Wish& wish);
+  void answer(const Letter& letter, const Error& told) noexcept;
   void post(uint32_t to, std::span<const std::byte> bytes);
   void withdraw(const Wish& wish, const Error& why) noexcept;
   [[nodiscard]] std::string why_late(const Wish& wish) const;

@@ -243,7 +243,7 @@ void Communicator::check_health() const {
   throw Error(static_cast<HcclResult>(code),
               code == HCCL_E_SUSPENDING
                   ? fmt::format("communicator {} is suspended; call HcclCommResume first", name())
-                  : fmt::format("communicator {} has failed: {}", name(), watch_->health_text()));
+                  : fmt::format("communicator {} has failed: {}", name(), watch_->reason()));
 }
 
 void Communicator::require_recovered() const {
@@ -253,7 +253,7 @@ void Communicator::require_recovered() const {
       static_cast<HcclResult>(code),
       fmt::format("communicator {} has failed and cannot go on; destroy it and make another "
                   "one: {}",
-                  name(), watch_->health_text()));
+                  name(), watch_->reason()));
 }
 
 /// Turns the caller's counts and displacements into bytes; the room for them is allocated with the

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/shortage.hpp"
 
 namespace weft::comm {
 namespace {
@@ -47,7 +48,7 @@ Mappings Mappings::read() {
                                                    &std::fclose);
   if (file == nullptr) {
     throw Error(HCCL_E_SYSCALL,
-                std::string("WEFT_CHECK=memory needs /proc/self/maps: ") + std::strerror(errno));
+                std::string("WEFT_CHECK=memory needs /proc/self/maps: ") + explain_errno(errno));
   }
   Mappings made;
   char line[512];  // file names may be longer

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 
 namespace weft::comm {
 namespace {
@@ -233,9 +234,9 @@ void MemoryGroup::queue(Question question) {
   const std::lock_guard lock(mutex_);
   if (ending_) return;
   try {
-    if (!answerer_.joinable()) answerer_ = std::thread([this] { answer_questions(); });
-  } catch (const std::system_error& error) {
-    reply(question, HCCL_E_SYSCALL, error.what());
+    if (!answerer_.joinable()) answerer_ = start_thread([this] { answer_questions(); });
+  } catch (const Error& error) {
+    reply(question, error.code(), error.what());
     return;
   }
   questions_.push_back(std::move(question));

@@ -6,10 +6,10 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "base/log.hpp"
+#include "base/shortage.hpp"
 
 namespace weft::comm {
 namespace {
@@ -22,7 +22,7 @@ int open_trace() {
   // Appending: the ranks of a host may share one file.
   const int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) {
-    log::warn(std::string("WEFT_TRACE=") + name + ": " + std::strerror(errno) +
+    log::warn(std::string("WEFT_TRACE=") + name + ": " + explain_errno(errno) +
               "; no trace is written");
   }
   return file;

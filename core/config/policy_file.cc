@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/shortage.hpp"
 
 namespace weft::config {
 namespace {
@@ -24,10 +25,10 @@ std::string read_policy_file(const std::filesystem::path& file) {
   // Opening a pipe or a device could block.
   if (!std::filesystem::is_regular_file(status)) cannot_read(file, "it is not a regular file");
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) cannot_read(file, std::generic_category().message(errno));
+  if (!stream) cannot_read(file, explain_errno(errno));
   std::string text(kMaxPolicyBytes + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) cannot_read(file, std::generic_category().message(errno));
+  if (stream.bad()) cannot_read(file, explain_errno(errno));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.size() > kMaxPolicyBytes) {
     throw Error(HCCL_E_PARA, file.string() + ": larger than 1 MiB: this is no policy file");

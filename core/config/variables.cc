@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <sstream>
 
 #include "base/install.hpp"
+#include "base/shortage.hpp"
 #include "config/policy.hpp"
 
 namespace weft::config {
@@ -77,13 +79,20 @@ void read_checks(Text text, Environment& into) {
   into.check_memory = true;
 }
 
+/// Throws BadValue unless it is known to be there.
+void require_path(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path, error)) return;
+  throw BadValue(error ? fmt::format("'{}' cannot be looked at: {}", path, error.message())
+                       : fmt::format("there is no '{}'", path));
+}
+
+void check_path(Text text, Environment&) { require_path(std::string(text)); }
+
 void check_paths(Text text, Environment&) {
   std::istringstream list{std::string(text)};
-  std::error_code ignored;
   for (std::string path; std::getline(list, path, ':');) {
-    if (!path.empty() && !fs::exists(path, ignored)) {
-      throw BadValue(fmt::format("there is no {}", path));
-    }
+    if (!path.empty()) require_path(path);
   }
 }
 
@@ -91,7 +100,10 @@ void check_trace(Text text, Environment&) {
   if (text == "stderr") return;
   const fs::path file(text);
   const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (access(folder.c_str(), W_OK) != 0) throw BadValue("no file can be made in that folder");
+  if (access(folder.c_str(), W_OK) != 0) {
+    throw BadValue(
+        fmt::format("no file can be made in {}: {}", folder.string(), explain_errno(errno)));
+  }
 }
 
 void read_experiments(Text text, Environment& into) {
@@ -337,11 +349,7 @@ constexpr Variable kVariables[] = {
      .values = "a path that is there",
      .fallback = "unset",
      .meaning = "source ports of queue pairs",
-     .read =
-         [](Text text, Environment&) {
-           std::error_code ignored;
-           if (!fs::exists(text, ignored)) throw BadValue("there is no such path");
-         }},
+     .read = check_path},
     {.name = "HCCL_UB_TIMEOUT",
      .values = "0 to 31",
      .fallback = "8",

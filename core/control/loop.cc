@@ -6,7 +6,6 @@
 #include "control/loop.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <array>
 #include <boost/asio/error.hpp>
@@ -17,17 +16,17 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <exception>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/shortage.hpp"
+#include "base/thread.hpp"
 
 namespace weft::control {
 namespace {
@@ -38,6 +37,7 @@ using AsioSocket = asio::generic::stream_protocol::socket;
 
 constexpr std::chrono::milliseconds kFinishTimeout{5000};
 constexpr std::chrono::milliseconds kAcceptRetry{100};
+constexpr std::chrono::minutes kTellAgain{1};
 
 void serve(asio::io_context& context) noexcept {
   ::pthread_setname_np(::pthread_self(), "weft-control");
@@ -53,39 +53,31 @@ void serve(asio::io_context& context) noexcept {
   }
 }
 
-// Signals of the program are not for this thread.
-void start_thread(asio::io_context& context) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::string problem;
-  try {
-    std::thread([&context] { serve(context); }).detach();
-  } catch (const std::system_error& error) {
-    problem = error.what();
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!problem.empty()) throw Error(HCCL_E_SYSCALL, "cannot start the control thread: " + problem);
-}
-
 }  // namespace
 
 struct Loop::State {
+  // The timer makes Asio take now what it needs of descriptors.
+  State() { const asio::steady_timer timer(context); }
+
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
   std::uint64_t generation = fork_generation();
   Loop* before_fork = nullptr;  // keeps the memory of the parent's loop accounted for
 };
 
-Loop::Loop() : state_(new State) {}  // never destroyed, see the class
+Loop::Loop() try {
+  auto made = std::make_unique<State>();
+  start_detached([&context = made->context] { serve(context); });
+  state_ = made.release();  // never destroyed, see the class
+} catch (const boost::system::system_error& error) {
+  throw Error(HCCL_E_SYSCALL, "cannot watch connections: " + explain_errno(error.code().value()));
+}
 
 Loop& Loop::instance() {
   static Loop* current = nullptr;
   const std::lock_guard lock(fork_mutex());
   if (current == nullptr || current->state_->generation != fork_generation()) {
     auto made = std::unique_ptr<Loop>(new Loop);
-    start_thread(made->state_->context);
     made->state_->before_fork = current;
     current = made.release();
   }
@@ -301,6 +293,18 @@ class AsioLink final : public Link, public std::enable_shared_from_this<AsioLink
   std::size_t sent_ = 0;  // of the frame in front
 };
 
+// Once, and again after a while: there may be many roots, and each tries many times in a second.
+// Control thread only.
+void tell_of_shortage(int error) {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point told{};
+  const Clock::time_point now = Clock::now();
+  if (told != Clock::time_point{} && now - told < kTellAgain) return;
+  told = now;
+  log::warn("ranks that want to join cannot be let in: " + explain_errno(error) +
+            ". Trying on until their time-out");
+}
+
 class AsioAcceptor final : public Acceptor, public std::enable_shared_from_this<AsioAcceptor> {
  public:
   AsioAcceptor(asio::io_context& context, Socket listener, std::function<void(Socket)> on_socket)
@@ -339,7 +343,7 @@ class AsioAcceptor final : public Acceptor, public std::enable_shared_from_this<
 
   void recover(int error) {
     if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) return wait();
-    log::warn(std::string("cannot accept a control connection yet: ") + std::strerror(error));
+    tell_of_shortage(error);
     retry_.start(kAcceptRetry, [self = shared_from_this()] { self->wait(); });
   }
 

@@ -90,7 +90,7 @@ class Loop {
  private:
   struct State;
   Loop();
-  State* state_;
+  State* state_ = nullptr;
 };
 
 }  // namespace weft::control

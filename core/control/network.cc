@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/shortage.hpp"
 
 namespace weft::control {
 namespace {
@@ -84,8 +84,8 @@ Socket listen_in(const Network& wanted, Endpoint& endpoint) {
 std::vector<HostAddress> host_addresses() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0)
-    throw Error(HCCL_E_SYSCALL, "cannot list the network interfaces of this host: " +
-                                    std::generic_category().message(errno));
+    throw Error(HCCL_E_SYSCALL,
+                "cannot list the network interfaces of this host: " + explain_errno(errno));
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
   std::vector<HostAddress> all;
   for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {

@@ -15,11 +15,11 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/shortage.hpp"
 
 namespace weft::control {
 namespace {
@@ -48,8 +48,6 @@ ForkState& fork_state() {
   }();
   return *state;
 }
-
-std::string error_text(int error) { return std::generic_category().message(error); }
 
 void set_option(int fd, int level, int name, int value) noexcept {
   // A refused option costs speed or late news of a lost host, never correctness.
@@ -120,7 +118,7 @@ Socket connect_until(const Endpoint& endpoint, Clock::time_point deadline,
       throw Error(HCCL_E_TIMEOUT, "the root at " + show(endpoint) + " cannot be reached: time-out");
     if (error != ECONNREFUSED)
       throw Error(HCCL_E_TCP_CONNECT,
-                  "cannot connect to the root at " + show(endpoint) + ": " + error_text(error));
+                  "cannot connect to the root at " + show(endpoint) + ": " + explain_errno(error));
     if (Clock::now() + pause > refused_until) return {};
     socket.close();
     std::this_thread::sleep_for(pause);
@@ -154,7 +152,7 @@ Socket Socket::open(int family) {
   ForkState& state = fork_state();
   const std::lock_guard lock(state.mutex);
   const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
-  if (fd < 0) throw Error(HCCL_E_SYSCALL, "cannot create a TCP socket: " + error_text(errno));
+  if (fd < 0) throw Error(HCCL_E_SYSCALL, "cannot create a TCP socket: " + explain_errno(errno));
   state.fds.insert(fd);
   return {fd, state.generation};
 }
@@ -272,7 +270,7 @@ Socket try_listen(Endpoint& endpoint, const FaultDetection& detection) {
   }
   socklen_t size = sizeof endpoint.address;
   if (::getsockname(socket.fd(), address, &size) != 0)
-    throw Error(HCCL_E_SYSCALL, "getsockname failed: " + error_text(errno));
+    throw Error(HCCL_E_SYSCALL, "getsockname failed: " + explain_errno(errno));
   endpoint.port = ntohs(endpoint.address.ss_family == AF_INET6
                             ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
                             : reinterpret_cast<sockaddr_in*>(address)->sin_port);
@@ -281,7 +279,7 @@ Socket try_listen(Endpoint& endpoint, const FaultDetection& detection) {
 
 void refuse_to_listen(const Endpoint& endpoint, int error, const std::string& right_address) {
   throw Error(HCCL_E_NETWORK,
-              "cannot listen for ranks at " + show(endpoint) + ": " + error_text(error) + "; " +
+              "cannot listen for ranks at " + show(endpoint) + ": " + explain_errno(error) + "; " +
                   (error == EACCES ? "give rank 0 a port from 1024 on, or this process the "
                                      "privileges for that one"
                                    : right_address));

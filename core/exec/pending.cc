@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/op_names.hpp"
+#include "base/thread.hpp"
 
 namespace weft::exec {
 namespace {
@@ -32,18 +32,7 @@ constexpr size_t kFewCalls = 4;
 
 Pending::Pending(const Setup& setup, const TaskTools& tools, Watch& watch)
     : setup_(setup), tools_(tools), watch_(watch), last_progress_(Clock::now()) {
-  // The application's signals are not for this thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { watch_calls(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_thread([this] { watch_calls(); });
 }
 
 Pending::~Pending() {

@@ -28,7 +28,7 @@ Watch::Watch(const Setup& setup)
   for (uint32_t r = 0; r < setup_.ranks; ++r) states_[r] = PeerState::kAlive;
 }
 
-std::string Watch::health_text() const {
+std::string Watch::reason() const {
   const std::lock_guard lock(mutex_);
   return failure() != 0 ? failure_text_ : lost_text_;
 }
@@ -102,9 +102,9 @@ void Watch::tell_of_wait(Clock::time_point since, std::string_view for_whom, uin
   Clock::time_point told = told_.load(std::memory_order_relaxed);
   if (now - std::max(since, told) <= setup_.monitor) return;
   if (!told_.compare_exchange_strong(told, now, std::memory_order_relaxed)) return;
-  log::tell(fmt::format("rank {} has waited {:.1f} s for {} in call or message {}, {}", setup_.rank,
-                        std::chrono::duration<double>(now - since).count(), for_whom, call,
-                        comm::describe(key)));
+  log::tell(fmt::format(
+      "{}rank {} has waited {:.1f} s for {} in call or message {}, {}", setup_.label, setup_.rank,
+      std::chrono::duration<double>(now - since).count(), for_whom, call, comm::describe(key)));
 }
 
 /// For HCCL_DIAGNOSE_ENABLE.
@@ -193,7 +193,8 @@ void Watch::set_failure(int32_t code, const std::string& text) noexcept {
   failure_text_ = text;
   failure_.store(code, std::memory_order_release);
   if (setup_.diagnose) {
-    log::tell(fmt::format("rank {} has failed: {}. Ranks: {}", setup_.rank, text, diagnosis()));
+    log::tell(fmt::format("{}rank {} has failed: {}. Ranks: {}", setup_.label, setup_.rank, text,
+                          diagnosis()));
   }
 }
 

@@ -36,6 +36,7 @@ struct Setup {
   std::chrono::milliseconds monitor{0};  // longer waits are logged; 0 = none
   bool diagnose = false;                 // log a failure when it happens
   bool times_calls = false;              // somebody may want the times of calls: Task::times
+  std::string label;                     // stands in front of what is told of failures
 };
 
 /// One thing that is waited for, over many resumes of a task.
@@ -63,7 +64,9 @@ class Watch {
     const uint32_t marks = marks_.load(std::memory_order_acquire);
     return marks == 0 ? 0 : (marks & kLost) != 0 ? HCCL_E_REMOTE : HCCL_E_SUSPENDING;
   }
-  [[nodiscard]] std::string health_text() const;
+  [[nodiscard]] std::string health_text() const { return setup_.label + reason(); }
+  /// The same without the communicator's name.
+  [[nodiscard]] std::string reason() const;
   /// The same, but a lost peer counts only once something needed it.
   [[nodiscard]] int32_t failure() const noexcept {
     return failure_.load(std::memory_order_acquire);

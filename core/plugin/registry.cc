@@ -89,8 +89,10 @@ void Registry::load(const fs::path& folder_or_file) {
   std::error_code error;
   const fs::path path = fs::canonical(folder_or_file, error);
   if (error) {
-    throw Error(HCCL_E_NOT_FOUND,
-                "no plugin file or folder " + folder_or_file.string() + ": " + error.message());
+    const bool hidden = error == std::errc::permission_denied;
+    throw Error(HCCL_E_NOT_FOUND, (hidden ? "cannot look at the plugin file or folder "
+                                          : "no plugin file or folder ") +
+                                      folder_or_file.string() + ": " + error.message());
   }
   if (!fs::is_directory(path)) return load_file(path);
   for (const fs::path& file : plugin_files(path)) {

@@ -201,6 +201,11 @@ TEST(Registry, CannotUseAFolderThatMayNotBeRead) {
     const test::Unprivileged rights;
     expect_error(HCCL_E_OPEN_FILE_FAILURE, folder.string() + ": Permission denied",
                  [&] { registry.load(folder); });
+    const fs::path inside = folder / "inside";
+    expect_error(
+        HCCL_E_NOT_FOUND,
+        "cannot look at the plugin file or folder " + inside.string() + ": Permission denied",
+        [&] { registry.load(inside); });
   }
   fs::remove_all(folder);
 }

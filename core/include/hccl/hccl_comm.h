@@ -110,8 +110,9 @@ extern HcclResult HcclCommInitAll(uint32_t ndev, int32_t* devices,
  * it, HCCL_E_TIMEOUT after HCCL_CONNECT_TIMEOUT and 20 more seconds, and tells if they passed
  * different things. Until then HcclCommDestroy(*comm) is HCCL_E_AGAIN, and what is destroyed itself
  * keeps its HCCL buffer: the others count on it.
- * HCCL_E_PARA: a wrong or repeated rank id, a name in use, or a current device that is not that of
- * *comm. HCCL_E_NOT_FOUND: rankIds is without this rank. HCCL_E_REMOTE: a member is gone.
+ * HCCL_E_PARA: a wrong or repeated rank id, a name in use, a current device that is not that of
+ * *comm, or a member that waits for this one with other rankIds. HCCL_E_NOT_FOUND: rankIds is
+ * without this rank. HCCL_E_REMOTE: a member is gone.
  */
 extern HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds,
                                           uint64_t subCommId, uint32_t subCommRankId,
@@ -120,9 +121,10 @@ extern HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint
 
 /*
  * Frees a communicator; the handle is dead afterwards. Local: never waits for peers. NULL is fine.
- * HCCL_E_AGAIN while a call on it is unfinished or being issued; HCCL_E_PARA for a handle that is
- * none (any more), as in all functions. Any thread, whatever its device. One that is destroyed or
- * resumed on another thread is waited for, at most 10 s.
+ * HCCL_E_AGAIN while a call on it is unfinished or being issued. If another thread goes on issuing,
+ * its next call waits for up to 250 ms, so that those before it can end. HCCL_E_PARA for a handle
+ * that is none (any more), as in all functions. Any thread, whatever its device. One that is
+ * destroyed or resumed on another thread is waited for, at most 10 s.
  */
 extern HcclResult HcclCommDestroy(HcclComm comm) HCOMM_WEAK_SYMBOL;
 

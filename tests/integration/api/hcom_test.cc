@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "cases.hpp"
 #include "rank_table.hpp"
+#include "sub_comm.hpp"
 #include "weft/comm.h"
 
 namespace weft::test {
@@ -52,6 +52,7 @@ TEST(Hcom, LooksAtItsArgumentsInTheDocumentedOrder) {
     uint32_t ids[] = {1, 0};
     uint32_t beyond[] = {0, 2};
     uint32_t twice[] = {rank.rank(), rank.rank()};
+    uint32_t three[] = {0, 1, 2};
     uint32_t other[] = {1 - rank.rank()};
     uint32_t number = 99;
     refused(HcomInitByFile(nullptr, "0"), HCCL_E_PTR, {"HcomInitByFile", "rankTablePath"});
@@ -72,6 +73,7 @@ TEST(Hcom, LooksAtItsArgumentsInTheDocumentedOrder) {
     refused(HcomCreateGroup(too_long.c_str(), 0, ids), HCCL_E_PARA, {"127"});
     refused(HcomCreateGroup(kWorld, 0, ids), HCCL_E_PARA, {kWorld});
     refused(HcomCreateGroup("g", 0, ids), HCCL_E_PARA, {"rankNum"});
+    refused(HcomCreateGroup("g", 3, three), HCCL_E_PARA, {"rankNum is 3", "2 ranks"});
     refused(HcomCreateGroup("g", 2, beyond), HCCL_E_PARA, {"rankIds has 2", "0..1"});
     refused(HcomCreateGroup("g", 2, twice), HCCL_E_PARA, {"twice"});
     refused(HcomCreateGroup("g", 1, other), HCCL_E_NOT_FOUND, {"without this rank"});
@@ -242,18 +244,14 @@ TEST_P(HcomIn, ServersAreThoseOfTheRankTable) {
 
 TEST_P(HcomIn, AWorldOfTheCInterfaceAnswersButIsNotSplit) {
   const auto body = [&](Rank& rank) {
-    HcclCommConfig config;
-    HcclCommConfigInit(&config);
-    strcpy(config.hcclCommName, kWorld);
+    const HcclCommConfig config = small_config(kWorld);
     HcclComm comm = rank.join(&config);
     check(asked(HcomGetRankSize, nullptr) == 2, "the size");
     check(asked(HcomGetLocalRankSize, nullptr) == 2, "one host");
     check(asked(HcomGetRankId, nullptr) == rank.rank(), "the rank");
     uint32_t ids[] = {0, 1};
     refused(HcomCreateGroup("g", 2, ids), HCCL_E_INTERNAL, {"HcclCreateSubCommConfig"});
-    strcpy(config.hcclCommName, "sub");
-    HcclComm sub = nullptr;
-    ok(HcclCreateSubCommConfig(&comm, 2, ids, 1, rank.rank(), &config, &sub));
+    HcclComm sub = sub_of(comm, {0, 1}, rank.rank());
     check(asked(HcomGetRankSize, "sub") == 2, "communicators answer by their names");
     uint32_t number = 99;
     refused(HcomGetWorldRankFromGroupRank("sub", 0, &number), HCCL_E_NOT_FOUND, {"no group"});

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <thread>
 #include <vector>
@@ -21,6 +22,12 @@ TEST(InitAll, ChecksItsArguments) {
     refused(HcclCommInitAll(2, nullptr, nullptr), HCCL_E_PTR, {"comms"});
     refused(HcclCommInitAll(2, nullptr, comms), HCCL_E_PTR, {"devices"});
     refused(HcclCommInitAll(3, devices, comms), HCCL_E_PARA, {"twice"});
+    std::vector<int32_t> many(32769);
+    std::iota(many.begin(), many.end(), 0);
+    std::vector<HcclComm> handles(many.size(), devices);
+    refused(HcclCommInitAll(32769, many.data(), handles.data()), HCCL_E_PARA,
+            {"ndev is 32769", "32768"});
+    check(handles.front() == devices && handles.back() == devices, "it wrote its output");
   });
 }
 

@@ -4,16 +4,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "cases.hpp"
+#include "sub_comm.hpp"
 
 namespace weft::test {
 namespace {
@@ -21,19 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Of all ranks, with the name "sub".
-HcclComm create(HcclComm parent, const Rank& rank, uint64_t deterministic = UINT32_MAX) {
-  HcclCommConfig config;
-  HcclCommConfigInit(&config);
-  config.hcclBufferSize = 1;
-  std::strcpy(config.hcclCommName, "sub");
-  if (deterministic != UINT32_MAX) {
-    config.hcclDeterministic = static_cast<uint32_t>(deterministic);
-  }
-  std::vector<uint32_t> members(rank.ranks());
-  std::iota(members.begin(), members.end(), 0);
-  HcclComm sub = nullptr;
-  ok(HcclCreateSubCommConfig(&parent, rank.ranks(), members.data(), 1, rank.rank(), &config, &sub));
-  return sub;
+HcclComm create(HcclComm parent, const Rank& rank, uint32_t deterministic = UINT32_MAX) {
+  HcclCommConfig config = small_config("sub");
+  if (deterministic != UINT32_MAX) config.hcclDeterministic = deterministic;
+  return sub_of(parent, everybody(rank), rank.rank(), config);
 }
 
 HcclCommStatus status_of(const char* name) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sub communicators: arguments, names, how members meet, and what goes wrong with them.
+#include "sub_comm.hpp"
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -16,37 +17,6 @@ namespace {
 
 constexpr uint64_t kNoMember = 0xFFFFFFFF;
 
-/// Small buffers: tests make many.
-HcclCommConfig config_of(const std::string& name = "") {
-  HcclCommConfig config;
-  memset(static_cast<void*>(&config), 0x5A, sizeof config);  // as uninitialised memory
-  HcclCommConfigInit(&config);
-  config.hcclBufferSize = 1;
-  memcpy(config.hcclCommName, name.c_str(), name.size() + 1);
-  return config;
-}
-
-/// That of this rank, which is in `members`.
-HcclResult create(HcclComm parent, std::vector<uint32_t> members, uint32_t self, uint64_t id,
-                  const std::string& name, HcclComm* sub) {
-  HcclCommConfig config = config_of(name);
-  const auto place = std::find(members.begin(), members.end(), self) - members.begin();
-  return HcclCreateSubCommConfig(&parent, static_cast<uint32_t>(members.size()), members.data(), id,
-                                 static_cast<uint32_t>(place), &config, sub);
-}
-
-HcclComm created(HcclComm parent, const std::vector<uint32_t>& members, uint32_t self,
-                 const std::string& name = "sub") {
-  HcclComm sub = nullptr;
-  ok(create(parent, members, self, 1, name, &sub));
-  return sub;
-}
-
-HcclComm join(Rank& rank) {
-  const HcclCommConfig config = config_of();
-  return rank.join(&config);
-}
-
 void expect_rank(HcclComm comm, uint32_t rank, uint32_t ranks) {
   uint32_t id = 99;
   uint32_t size = 99;
@@ -57,16 +27,17 @@ void expect_rank(HcclComm comm, uint32_t rank, uint32_t ranks) {
 
 TEST(SubComm, LooksAtItsArgumentsInTheDocumentedOrder) {
   run_ranks(2, Layout::kProcesses, [](Rank& rank) {
-    HcclComm comm = join(rank);
+    HcclComm comm = join_small(rank);
     HcclComm none = nullptr;
     HcclComm sub = nullptr;
-    HcclCommConfig config = config_of();
-    HcclCommConfig bad = config_of();
+    HcclCommConfig config = small_config();
+    HcclCommConfig bad = small_config();
     bad.reserved[8] = 0;
-    HcclCommConfig taken = config_of(comm_name(comm));
+    HcclCommConfig taken = small_config(comm_name(comm));
     uint32_t ids[] = {0, 1};
     uint32_t twice[] = {1, 1};
     uint32_t beyond[] = {0, 2};
+    uint32_t three[] = {0, 1, 0};
     const uint32_t self = rank.rank();
     const auto call = HcclCreateSubCommConfig;
     refused(call(&comm, 2, nullptr, kNoMember, 0, nullptr, nullptr), HCCL_E_PTR, {"subComm"});
@@ -80,6 +51,7 @@ TEST(SubComm, LooksAtItsArgumentsInTheDocumentedOrder) {
     refused(call(&none, 2, ids, 5, 1, &bad, &sub), HCCL_E_PTR, {"*comm"});
     HcclComm wrong = ids;
     refused(call(&wrong, 2, ids, 5, 1, &bad, &sub), HCCL_E_PARA, {"comm"});
+    refused(call(&comm, 3, three, 5, 1, &bad, &sub), HCCL_E_PARA, {"rankNum is 3", "has 2 ranks"});
     refused(call(&comm, 2, beyond, 5, 1, &bad, &sub), HCCL_E_PARA, {"magic"});
     refused(call(&comm, 2, beyond, 5, 1, &taken, &sub), HCCL_E_PARA, {"named"});
     refused(call(&comm, 2, beyond, 5, 1, &config, &sub), HCCL_E_PARA, {"rankIds has 2", "0..1"});
@@ -118,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(All, SubCommIn,
 
 TEST_P(SubCommIn, MembersWorkApartFromTheOthersInTheOrderOfRankIds) {
   run_ranks(6, GetParam(), [](Rank& rank) {
-    HcclComm comm = join(rank);
+    HcclComm comm = join_small(rank);
     // The same id and name in two groups; rank 5 is in none.
     const std::vector<uint32_t> members =
         rank.rank() % 2 == 0 ? std::vector<uint32_t>{4, 0, 2} : std::vector<uint32_t>{3, 1};
@@ -127,7 +99,7 @@ TEST_P(SubCommIn, MembersWorkApartFromTheOthersInTheOrderOfRankIds) {
       ok(HcclCreateSubCommConfig(&comm, 2, nullptr, kNoMember, 0, nullptr, &sub));
       check(sub == nullptr, "a rank that is no member got a communicator");
     } else {
-      ok(create(comm, members, rank.rank(), 77, "", &sub));
+      ok(create_sub(comm, members, rank.rank(), 77, small_config(), &sub));
       const auto ranks = static_cast<uint32_t>(members.size());
       const auto self = static_cast<uint32_t>(
           std::find(members.begin(), members.end(), rank.rank()) - members.begin());
@@ -152,13 +124,14 @@ TEST_P(SubCommIn, MembersWorkApartFromTheOthersInTheOrderOfRankIds) {
 
 TEST_P(SubCommIn, OutlivesItsParentAndCanBeSplitAgain) {
   run_ranks(4, GetParam(), [](Rank& rank) {
-    HcclComm comm = join(rank);
-    HcclComm half = rank.rank() == 3 ? nullptr : created(comm, {2, 1, 0}, rank.rank(), "half");
+    HcclComm comm = join_small(rank);
+    HcclComm half =
+        rank.rank() == 3 ? nullptr : sub_of(comm, {2, 1, 0}, rank.rank(), small_config("half"));
     if (half != nullptr) expect_working(half, 3);
     ok(HcclCommDestroy(comm));
     if (half == nullptr) return;
     HcclComm pair = nullptr;
-    if (rank.rank() != 1) pair = created(half, {0, 2}, 2 - rank.rank(), "pair");
+    if (rank.rank() != 1) pair = sub_of(half, {0, 2}, 2 - rank.rank(), small_config("pair"));
     if (pair != nullptr) {
       expect_rank(pair, rank.rank() == 2 ? 0 : 1, 2);
       expect_working(pair, 2);
@@ -170,7 +143,7 @@ TEST_P(SubCommIn, OutlivesItsParentAndCanBeSplitAgain) {
 
 TEST_P(SubCommIn, CanBeMadeInADifferentOrderOnEveryRank) {
   run_ranks(3, GetParam(), [](Rank& rank) {
-    HcclComm comm = join(rank);
+    HcclComm comm = join_small(rank);
     const uint32_t next = (rank.rank() + 1) % 3;
     const uint32_t last = (rank.rank() + 2) % 3;
     const auto name = [](uint32_t a, uint32_t b) {
@@ -178,7 +151,8 @@ TEST_P(SubCommIn, CanBeMadeInADifferentOrderOnEveryRank) {
     };
     const auto pair = [&](uint32_t other) {
       const uint32_t self = rank.rank();
-      return created(comm, {std::min(self, other), std::max(self, other)}, self, name(self, other));
+      return sub_of(comm, {std::min(self, other), std::max(self, other)}, self,
+                    small_config(name(self, other)));
     };
     HcclComm first = pair(next);
     HcclComm second = pair(last);
@@ -204,7 +178,7 @@ TEST(SubComm, OneThreadCanMakeThoseOfAllRanks) {
     aclrtStream streams[4] = {};
     for (uint32_t r = 0; r < 4; ++r) {
       ok(aclrtSetDevice(devices[r]));
-      ok(create(comms[r], {r & 2, (r & 2) + 1}, r, 3, "half", &subs[r]));
+      ok(create_sub(comms[r], {r & 2, (r & 2) + 1}, r, 3, small_config("half"), &subs[r]));
       expect_rank(subs[r], r & 1, 2);
       ok(aclrtCreateStream(&streams[r]));
       void* memory = nullptr;
@@ -235,12 +209,12 @@ TEST(SubComm, HundredsLiveSideBySide) {
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    HcclComm comm = join(rank);
+    HcclComm comm = join_small(rank);
     expect_working(comm, 2);
     const size_t descriptors = open_descriptors();
     std::vector<HcclComm> subs(kMany, nullptr);
     for (uint64_t i = 0; i < kMany; ++i) {
-      ok(create(comm, {0, 1}, rank.rank(), i, "", &subs[i]));
+      ok(create_sub(comm, {0, 1}, rank.rank(), i, small_config(), &subs[i]));
     }
     for (const HcclComm sub : subs) expect_working(sub, 2);
     for (const HcclComm sub : subs) ok(HcclCommDestroy(sub));
@@ -255,20 +229,22 @@ TEST(SubComm, HundredsLiveSideBySide) {
 
 TEST(SubComm, NamesAreUniqueOnADeviceUntilTheyAreGivenBack) {
   run_ranks(2, Layout::kProcesses, [](Rank& rank) {
-    HcclComm comm = join(rank);
-    HcclComm sub = created(comm, {0, 1}, rank.rank());
+    HcclComm comm = join_small(rank);
+    HcclComm sub = sub_of(comm, {0, 1}, rank.rank());
     HcclComm other = nullptr;
-    refused(create(comm, {0, 1}, rank.rank(), 2, "sub", &other), HCCL_E_PARA, {"'sub'"});
-    refused(create(comm, {rank.rank()}, rank.rank(), 2, "sub", &other), HCCL_E_PARA, {"'sub'"});
+    refused(create_sub(comm, {0, 1}, rank.rank(), 2, small_config("sub"), &other), HCCL_E_PARA,
+            {"'sub'"});
+    refused(create_sub(comm, {rank.rank()}, rank.rank(), 2, small_config("sub"), &other),
+            HCCL_E_PARA, {"'sub'"});
     expect_working(sub, 2);
     ok(HcclCommDestroy(sub));
-    sub = created(comm, {1, 0}, rank.rank());
+    sub = sub_of(comm, {1, 0}, rank.rank());
     expect_rank(sub, 1 - rank.rank(), 2);
     expect_working(sub, 2);
     ok(HcclCommDestroy(sub));
-    HcclComm longest = created(comm, {0, 1}, rank.rank(), std::string(127, 'n'));
+    HcclComm longest = sub_of(comm, {0, 1}, rank.rank(), small_config(std::string(127, 'n')));
     expect_working(longest, 2);
-    refused(create(longest, {0, 1}, rank.rank(), 2, "", &other), HCCL_E_PARA,
+    refused(create_sub(longest, {0, 1}, rank.rank(), 2, small_config(), &other), HCCL_E_PARA,
             {"127", "hcclCommName"});
     ok(HcclCommDestroy(longest));
     ok(HcclCommDestroy(comm));
@@ -277,8 +253,8 @@ TEST(SubComm, NamesAreUniqueOnADeviceUntilTheyAreGivenBack) {
 
 TEST_P(SubCommIn, HandlesAreFoundByNameOnTheirDevice) {
   run_ranks(2, GetParam(), [](Rank& rank) {
-    HcclComm comm = join(rank);
-    HcclComm sub = created(comm, {0, 1}, rank.rank(), "found");
+    HcclComm comm = join_small(rank);
+    HcclComm sub = sub_of(comm, {0, 1}, rank.rank(), small_config("found"));
     HcclComm found = nullptr;
     ok(HcclCommGetHandleWithName("found", &found));
     check(found == sub, "another handle");
@@ -303,9 +279,9 @@ TEST(SubComm, ThreadsOfOneDeviceFindTheirOwnHandles) {
   GroupOptions options;
   options.environment = {{"WEFT_DEVICES", "1"}};
   const auto body = [](Rank& rank) {
-    HcclComm comm = join(rank);
+    HcclComm comm = join_small(rank);
     HcclComm sub = nullptr;
-    if (rank.rank() != 1) sub = created(comm, {0, 2}, rank.rank(), "shared");
+    if (rank.rank() != 1) sub = sub_of(comm, {0, 2}, rank.rank(), small_config("shared"));
     rank.sync();
     HcclComm found = nullptr;
     if (rank.rank() == 1) {
@@ -322,87 +298,17 @@ TEST(SubComm, ThreadsOfOneDeviceFindTheirOwnHandles) {
   run_ranks(3, Layout::kThreads, body, options);
 }
 
-TEST(SubComm, MembersThatDifferLearnInWhat) {
-  run_ranks(2, Layout::kProcesses, [](Rank& rank) {
-    HcclComm comm = join(rank);
-    HcclComm sub = nullptr;
-    uint32_t self = 0;
-    // Both want to be rank 0.
-    std::vector<uint32_t> ids = {rank.rank(), 1 - rank.rank()};
-    HcclCommConfig config = config_of("order");
-    ok(HcclCreateSubCommConfig(&comm, 2, ids.data(), 1, self, &config, &sub));
-    refused(HcclBarrier(sub, Stream()), HCCL_E_PARA, {"claim one rank"});
-    HcclResult state = HCCL_SUCCESS;
-    ok(HcclGetCommAsyncError(sub, &state));
-    check(state == HCCL_E_PARA, "the asynchronous error is " + std::to_string(state));
-    ok(HcclCommDestroy(sub));
-
-    ids = {0, 1};
-    self = rank.rank();
-    config = config_of("buffer");
-    config.hcclBufferSize = 1 + rank.rank();
-    ok(HcclCreateSubCommConfig(&comm, 2, ids.data(), 1, self, &config, &sub));
-    refused(HcclBarrier(sub, Stream()), HCCL_E_PARA, {"HCCL buffer", "1048576", "2097152"});
-    ok(HcclCommDestroy(sub));
-
-    // Nothing of that is left.
-    sub = created(comm, {0, 1}, rank.rank(), "order");
-    expect_working(sub, 2);
-    ok(HcclCommDestroy(sub));
-    ok(HcclCommDestroy(comm));
-  });
-}
-
-TEST(SubComm, AMemberThatComesLateToADisputeIsToldOfIt) {
-  run_ranks(3, Layout::kProcesses, [](Rank& rank) {
-    HcclComm comm = join(rank);
-    HcclComm sub = nullptr;
-    const auto members =
-        rank.rank() == 1 ? std::vector<uint32_t>{1, 0, 2} : std::vector<uint32_t>{0, 1, 2};
-    const auto dispute = [&] {
-      const HcclResult code = create(comm, members, rank.rank(), 1, "dispute", &sub);
-      if (code != HCCL_SUCCESS) return code;
-      const HcclResult end = HcclBarrier(sub, Stream());
-      ok(HcclCommDestroy(sub));
-      return end;
-    };
-    if (rank.rank() != 2) refused(dispute(), HCCL_E_PARA, {"claim one rank"});
-    rank.sync();
-    if (rank.rank() == 2) refused(dispute(), HCCL_E_PARA, {"claim one rank"});
-    rank.sync();
-    sub = created(comm, {0, 1, 2}, rank.rank(), "dispute");
-    expect_working(sub, 3);
-    ok(HcclCommDestroy(sub));
-    ok(HcclCommDestroy(comm));
-  });
-}
-
-TEST(SubComm, RanksInAnotherOrderAreNamed) {
-  run_ranks(3, Layout::kProcesses, [](Rank& rank) {
-    HcclComm comm = join(rank);
-    HcclComm sub = nullptr;
-    // All agree on their own place, two of them not on the rest.
-    std::vector<uint32_t> ids =
-        rank.rank() == 1 ? std::vector<uint32_t>{2, 1, 0} : std::vector<uint32_t>{0, 1, 2};
-    HcclCommConfig config = config_of("order");
-    ok(HcclCreateSubCommConfig(&comm, 3, ids.data(), 1, rank.rank(), &config, &sub));
-    refused(HcclBarrier(sub, Stream()), HCCL_E_PARA, {"rankIds", "'0,1,2'", "'2,1,0'", "rank 1"});
-    ok(HcclCommDestroy(sub));
-    ok(HcclCommDestroy(comm));
-  });
-}
-
 TEST(SubComm, AMemberThatDiedIsNamedAtOnce) {
   for (const uint32_t victim : {0u, 1u, 2u}) {
     run_ranks(3, Layout::kProcesses, [&](Rank& rank) {
-      HcclComm comm = join(rank);
+      HcclComm comm = join_small(rank);
       rank.sync();
       if (rank.rank() == victim) {
         rank.await(0, 2);
         rank.die();
       }
       // Before it dies, and not known when: the call that waits for it tells.
-      HcclComm sub = created(comm, {0, 1, 2}, rank.rank());
+      HcclComm sub = sub_of(comm, {0, 1, 2}, rank.rank());
       rank.event(0);
       // That of rank 0 is also the process where they meet.
       const std::string named = victim == 0 ? "ended" : "rank " + std::to_string(victim);
@@ -410,7 +316,8 @@ TEST(SubComm, AMemberThatDiedIsNamedAtOnce) {
       ok(HcclCommDestroy(sub));
       // Afterwards it cannot be made at all, by those who need that rank.
       HcclComm again = nullptr;
-      const HcclResult code = create(comm, {0, 1, 2}, rank.rank(), 1, "again", &again);
+      const HcclResult code =
+          create_sub(comm, {0, 1, 2}, rank.rank(), 1, small_config("again"), &again);
       if (code == HCCL_SUCCESS) {
         refused(HcclBarrier(again, Stream()), HCCL_E_REMOTE);
         ok(HcclCommDestroy(again));
@@ -431,21 +338,32 @@ TEST(SubComm, AMemberThatNeverComesIsATimeOut) {
   run_ranks(
       3, Layout::kProcesses,
       [](Rank& rank) {
-        HcclComm comm = join(rank);
+        HcclComm comm = join_small(rank);
         if (rank.rank() == 1) {  // the first member misses nobody but the last
-          HcclComm sub = created(comm, {1, 2}, 1, "late");
-          refused(HcclBarrier(sub, Stream()), HCCL_E_TIMEOUT, {"rank 1", "did not join"});
+          rank.await(0, 1);
+          HcclComm sub = sub_of(comm, {1, 2}, 1, small_config("late"));
+          refused(HcclBarrier(sub, Stream()), HCCL_E_TIMEOUT,
+                  {"communicator late", "rank 1", "did not join",
+                   "rank 2 of the parent was waiting for 0,2"});
+          ok(HcclCommDestroy(sub));
+        }
+        if (rank.rank() == 2) {
+          HcclComm sub = sub_of(comm, {0, 2}, 2, small_config("late"));
+          rank.event(0);
+          refused(HcclBarrier(sub, Stream()), HCCL_E_TIMEOUT,
+                  {"communicator late", "rank 0", "members 0,2"});
           ok(HcclCommDestroy(sub));
         }
         rank.sync();
         if (rank.rank() == 2) {  // the invitation of rank 1 was withdrawn
-          HcclComm sub = created(comm, {0, 1, 2}, 2, "late");
-          refused(HcclBarrier(sub, Stream()), HCCL_E_TIMEOUT, {"rank 0", "members 0,1,2"});
+          HcclComm sub = sub_of(comm, {0, 1, 2}, 2, small_config("late"));
+          refused(HcclBarrier(sub, Stream()), HCCL_E_TIMEOUT,
+                  {"communicator late", "rank 0", "members 0,1,2"});
           ok(HcclCommDestroy(sub));
         }
         rank.sync();
         if (rank.rank() != 0) {
-          HcclComm sub = created(comm, {1, 2}, rank.rank(), "late");
+          HcclComm sub = sub_of(comm, {1, 2}, rank.rank(), small_config("late"));
           expect_working(sub, 2);
           ok(HcclCommDestroy(sub));
         }
@@ -457,9 +375,9 @@ TEST(SubComm, AMemberThatNeverComesIsATimeOut) {
 
 TEST(SubComm, CanBeDestroyedBeforeItsMembersMeet) {
   run_ranks(2, Layout::kProcesses, [](Rank& rank) {
-    HcclComm comm = join(rank);
+    HcclComm comm = join_small(rank);
     if (rank.rank() == 1) {
-      HcclComm sub = created(comm, {0, 1}, 1);
+      HcclComm sub = sub_of(comm, {0, 1}, 1);
       refused(HcclCommDestroy(comm), HCCL_E_AGAIN, {"sub communicator"});
       HcclResult state = HCCL_E_INTERNAL;
       ok(HcclGetCommAsyncError(sub, &state));
@@ -469,7 +387,7 @@ TEST(SubComm, CanBeDestroyedBeforeItsMembersMeet) {
     }
     rank.sync();
     if (rank.rank() == 0) {  // meets the rank that has gone again
-      HcclComm sub = created(comm, {0, 1}, 0);
+      HcclComm sub = sub_of(comm, {0, 1}, 0);
       const Stream stream;
       if (HcclBarrier(sub, stream) == HCCL_SUCCESS) {
         check(aclrtSynchronizeStream(stream) != ACL_SUCCESS, "a barrier with nobody");
@@ -480,7 +398,7 @@ TEST(SubComm, CanBeDestroyedBeforeItsMembersMeet) {
       ok(HcclCommDestroy(sub));
     }
     rank.sync();
-    HcclComm sub = created(comm, {0, 1}, rank.rank());
+    HcclComm sub = sub_of(comm, {0, 1}, rank.rank());
     expect_working(sub, 2);
     ok(HcclCommDestroy(sub));
     // One that was given up lets go of its parent.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support.hpp"
+#include "support/no_threads.hpp"
 
 namespace weft::test {
 namespace {
@@ -59,6 +60,30 @@ TEST_F(Callback, HostFunctionsRunWithoutSynchronise) {
   for (int i = 0; i < 10; ++i)
     ASSERT_EQ(aclrtLaunchHostFunc(stream_, add_one, &count), ACL_SUCCESS);
   EXPECT_TRUE(eventually([&] { return count == 10; }));
+}
+
+TEST_F(Callback, WithoutAThreadForThemHostFunctionsFailWithTheReason) {
+  std::function<int32_t()> task = [] { return ACLHOST_DONE; };
+  const auto complete = [&] {
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    return aclrtStreamQuery(stream_, &status) == ACL_SUCCESS &&
+           status == ACL_STREAM_STATUS_COMPLETE;
+  };
+  ASSERT_EQ(launch(stream_, task), ACL_SUCCESS);
+  ASSERT_TRUE(eventually(complete));  // the worker is there
+  std::atomic<int> count{0};
+  {
+    const NoThreads none;
+    ASSERT_EQ(aclrtLaunchHostFunc(stream_, add_one, &count), ACL_SUCCESS);
+    ASSERT_TRUE(eventually(complete));
+  }
+  EXPECT_EQ(aclrtSynchronizeStream(stream_), ACL_ERROR_RT_RESOURCE_ALLOC_FAIL);
+  const std::string text = error_text();
+  EXPECT_NE(text.find("no thread for the host functions"), std::string::npos) << text;
+  EXPECT_NE(text.find("ulimit -u"), std::string::npos) << text;
+  EXPECT_EQ(count, 0);
+  ASSERT_EQ(aclrtLaunchHostFunc(stream_, add_one, &count), ACL_SUCCESS);
+  EXPECT_TRUE(eventually([&] { return count == 1; }));
 }
 
 TEST_F(Callback, ABlockedHostFunctionHoldsUpItsStreamOnly) {

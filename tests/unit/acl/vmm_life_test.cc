@@ -65,7 +65,9 @@ int use_many_handles(const std::vector<std::string>&) {
   demand(setrlimit(RLIMIT_NOFILE, &limit) == 0, "lower the limit for good");
   aclrtDrvMemHandle more = nullptr;
   demand(aclrtMallocPhysical(&more, kUnit, &prop, 0) == ACL_ERROR_RT_MEMORY_ALLOCATION, "more");
-  demand(error_text().find("Too many open files") != std::string::npos, "text");
+  const std::string text = error_text();
+  demand(text.find("Too many open files") != std::string::npos, "text");
+  demand(text.find("ulimit -n") != std::string::npos, "remedy");
   for (aclrtDrvMemHandle handle : handles) {
     demand(aclrtFreePhysical(handle) == ACL_SUCCESS, "free");
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/error.hpp"
 #include "config/variables.hpp"
 #include "support/set_variable.hpp"
+#include "support/unprivileged.hpp"
 
 namespace weft::config {
 namespace {
@@ -129,6 +131,34 @@ TEST(Environment, EveryVariableTakesWhatIsAllowedAndNothingElse) {
     for (const std::string& bad : values.bad) expect_refused(name, bad);
     expect_accepted(name, "EmptyString");
   }
+}
+
+TEST(Environment, APathThatMayNotBeLookedAtIsNotCalledAbsent) {
+  std::string folder = testing::TempDir() + "weft-paths-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::filesystem::permissions(folder, std::filesystem::perms::none);
+  const auto told = [](const std::string& name, const std::string& value) {
+    const SetVariable set(name, value);
+    Environment unused;
+    for (const Variable& each : variables()) {
+      if (each.name == name) return read_variable(each, unused);
+    }
+    return std::string("no such variable");
+  };
+  const auto expect = [](const std::string& text, const std::string& path, const char* why) {
+    EXPECT_NE(text.find("'" + path + "'"), std::string::npos) << text;
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+  };
+  const std::string hidden = folder + "/inside";
+  {
+    const test::Unprivileged rights;
+    expect(told("HCCL_RDMA_QP_PORT_CONFIG_PATH", hidden), hidden, "Permission denied");
+    expect(told("WEFT_PLUGIN_PATH", "/:" + hidden), hidden, "Permission denied");
+  }
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  expect(told("HCCL_RDMA_QP_PORT_CONFIG_PATH", hidden), hidden, "there is no");
+  expect(told("WEFT_PLUGIN_PATH", "/:" + hidden), hidden, "there is no");
+  std::filesystem::remove(folder);
 }
 
 TEST(Environment, EveryVariableIsTested) {
