@@ -12,7 +12,7 @@
 namespace weft::comm {
 namespace {
 
-enum : uint32_t { kInvitation = 1, kWithdrawal = 2, kAnswer = 3 };
+enum : uint32_t { kInvitation = 1, kWithdrawal = 2, kReply = 3 };
 
 bool has(const std::vector<uint32_t>& ranks, uint32_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
@@ -152,7 +152,7 @@ Error Invitations::dispute(const Letter& letter, const Wish& wish) {
 
 void Invitations::answer(const Letter& letter, const Error& told) noexcept {
   try {
-    auto note = message(kAnswer);
+    auto note = message(kReply);
     note.text(letter.identifier).i32(told.code()).text(told.what());
     post(letter.from, note.body());
   } catch (const std::exception& error) {

@@ -34,6 +34,7 @@ namespace {
 namespace asio = boost::asio;
 using Errc = boost::system::error_code;
 using AsioSocket = asio::generic::stream_protocol::socket;
+using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kFinishTimeout{5000};
 constexpr std::chrono::milliseconds kAcceptRetry{100};
@@ -296,7 +297,6 @@ class AsioLink final : public Link, public std::enable_shared_from_this<AsioLink
 // Once, and again after a while: there may be many roots, and each tries many times in a second.
 // Control thread only.
 void tell_of_shortage(int error) {
-  using Clock = std::chrono::steady_clock;
   static Clock::time_point told{};
   const Clock::time_point now = Clock::now();
   if (told != Clock::time_point{} && now - told < kTellAgain) return;
