@@ -175,14 +175,15 @@ void Communicator::open_experiments() {
     return;
   }
   setup_.times_calls = true;
-  experiments_ = std::make_unique<Experiments>(
+  experiments_ = std::make_shared<Experiments>(
       policy_, magic_,
       ExperimentQuestions{
           .query = [this](const CallKey& key) { return query_of(key); },
           .doubt = [this](const config::Rule& arm, const CallKey& key) { return doubt(arm, key); },
           .speaks = rank_ == 0});
+  experiments_->set_deterministic(deterministic_of_plans_ != 0);
   reporter_ = std::make_unique<ExperimentReporter>(
-      *experiments_, ExperimentSite{policy_->name(), name(), magic_, rank_, ranks_},
+      experiments_, ExperimentSite{policy_->name(), name(), magic_, rank_, ranks_},
       options_.experiments);
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/call.hpp"
+#include "comm/doubts.hpp"
 #include "comm/experiment_reporter.hpp"
 #include "comm/experiments.hpp"
 #include "comm/invitations.hpp"
@@ -236,7 +237,7 @@ class Communicator final : private control::Listener {
   [[nodiscard]] config::Choice choose(const CallKey& key);
   [[nodiscard]] schedule::Geometry geometry_of(const CallKey& key) const noexcept;
   void open_experiments();
-  [[nodiscard]] std::string doubt(const config::Rule& arm, const CallKey& key) const;
+  [[nodiscard]] std::string doubt(const config::Rule& arm, const CallKey& key);
   schedule::Exposure exposure(exec::ExecPlan& plan);
   void forget(exec::Task& task) noexcept;
   bool is_independent(const exec::Task& task) const;
@@ -333,7 +334,8 @@ class Communicator final : private control::Listener {
 
   static constexpr uint64_t kTasks = 1024;  // calls that may be on their way at once
 
-  std::unique_ptr<Experiments> experiments_;      // if the policy has any for it
+  std::shared_ptr<Experiments> experiments_;      // if the policy has any for it
+  Doubts doubts_;                                 // about their arms
   std::unique_ptr<ExperimentReporter> reporter_;  // of them
   ScheduleCache schedules_;
   PlanCache plans_;

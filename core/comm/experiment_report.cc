@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -39,6 +40,31 @@ std::string arm_line(const ExperimentReport::Arm& arm, const stats::ArmTimes& ti
   return arm.off.empty() ? text : text + fmt::format("; left out of some calls: {}", arm.off);
 }
 
+/// A line for each of the first kinds of calls.
+std::string kinds(const ExperimentReport& report) {
+  constexpr uint32_t kMostLines = 16;
+  const auto arms = static_cast<uint32_t>(report.arms.size());
+  std::string text;
+  for (uint32_t number = 0; number < std::min<size_t>(report.series.size(), kMostLines); ++number) {
+    std::vector<stats::Block> own;
+    for (const stats::Block& each : report.blocks) {
+      if (each.series == number) own.push_back(each);
+    }
+    const stats::Judgement found = stats::judge(arms, own);
+    text += fmt::format("\n    {}:", report.series[number]);
+    for (uint32_t i = 0; i < arms; ++i) {
+      text += found.arms[i].blocks == 0
+                  ? fmt::format(" {} -,", report.arms[i].name)
+                  : fmt::format(" {} {:.3f} us,", report.arms[i].name, found.arms[i].median_us);
+    }
+    text += found.faster ? fmt::format(" {} is the fastest", report.arms[*found.faster].name)
+                         : " no verdict";
+  }
+  return report.series.size() <= kMostLines
+             ? text
+             : text + fmt::format("\n    and {} more", report.series.size() - kMostLines);
+}
+
 }  // namespace
 
 ExperimentReport report_of(const ExperimentTimes& times, const ExperimentSite& site) {
@@ -64,7 +90,7 @@ ExperimentReport report_of(const ExperimentTimes& times, const ExperimentSite& s
 }
 
 std::string rule_of(const ExperimentReport& report, const stats::Judgement& found) {
-  if (!found.faster) return {};
+  if (!found.faster || !report.arms[*found.faster].off.empty()) return {};
   const std::string when = report.when.empty() ? "" : "when = " + report.when + '\n';
   return fmt::format("[[rule]]\nop = \"{}\"\n{}{}", report.op, when,
                      report.arms[*found.faster].lines);
@@ -73,15 +99,23 @@ std::string rule_of(const ExperimentReport& report, const stats::Judgement& foun
 std::string text_of(const ExperimentReport& report, const std::string& whose) {
   const auto arms = static_cast<uint32_t>(report.arms.size());
   const stats::Judgement found = stats::judge(arms, report.blocks);
-  std::string text =
-      fmt::format("experiment \"{}\" ({}) on communicator {}: {}, by the times of {}",
-                  report.experiment, report.place, report.communicator, report.op, whose);
+  const std::string own = fmt::format("rank {} of {}", report.rank, report.ranks);
+  std::string text = fmt::format(
+      "experiment \"{}\" ({}) on communicator {}: {}, by the times of {}", report.experiment,
+      report.place, report.communicator, report.op, whose.empty() ? own : whose);
   for (uint32_t i = 0; i < arms; ++i) text += arm_line(report.arms[i], found.arms[i], i == 0);
-  if (found.faster) {
-    return text + fmt::format("\n  {} is the fastest, after {} rounds",
-                              report.arms[*found.faster].name, found.rounds);
+  if (found.depends) {
+    text += "\n  which is the fastest depends on the kind of call";
+  } else if (!found.faster) {
+    text += fmt::format("\n  no verdict after {} rounds", found.rounds);
+  } else {
+    text += fmt::format("\n  {} is the fastest, after {} rounds", report.arms[*found.faster].name,
+                        found.rounds);
+    // Elsewhere a rank may be done long before the others are.
+    const auto op = parse_operation(report.op);
+    if (whose.empty() && op && !depends_on_all(*op)) text += "; other ranks may see it otherwise";
   }
-  return text + fmt::format("\n  no verdict after {} rounds", found.rounds);
+  return found.depends || report.series.size() > 1 ? text + kinds(report) : text;
 }
 
 std::string json_of(const ExperimentReport& report) {

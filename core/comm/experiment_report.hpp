@@ -47,10 +47,10 @@ struct ExperimentSite {
 
 [[nodiscard]] ExperimentReport report_of(const ExperimentTimes& times, const ExperimentSite& site);
 
-/// What it found, by whose times ("rank 0 of 4", "the slowest rank of each block"). Lines without
-/// one at the end.
-[[nodiscard]] std::string text_of(const ExperimentReport& report, const std::string& whose);
-/// Of the arm that is the faster; empty without a verdict.
+/// What it found, by whose times ("the slowest of 4 ranks"); empty: those of this rank. Lines
+/// without one at the end.
+[[nodiscard]] std::string text_of(const ExperimentReport& report, const std::string& whose = {});
+/// Of the arm that is the fastest; empty without a verdict, or if that arm cannot do all calls.
 [[nodiscard]] std::string rule_of(const ExperimentReport& report, const stats::Judgement& found);
 
 [[nodiscard]] std::string json_of(const ExperimentReport& report);

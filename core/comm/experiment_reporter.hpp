@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "comm/experiment_report.hpp"
@@ -13,9 +14,8 @@ namespace weft::comm {
 
 class ExperimentReporter {
  public:
-  /// `folder`: for a file of each rank and experiment; empty: none. The experiments must outlive
-  /// it.
-  ExperimentReporter(const Experiments& experiments, ExperimentSite site,
+  /// `folder`: for a file of each rank and experiment; empty: none.
+  ExperimentReporter(std::shared_ptr<const Experiments> experiments, ExperimentSite site,
                      std::filesystem::path folder);
   ~ExperimentReporter();
   ExperimentReporter(const ExperimentReporter&) = delete;
@@ -28,12 +28,8 @@ class ExperimentReporter {
   [[nodiscard]] std::vector<ExperimentReport> reports() const;
 
  private:
-  void write(const ExperimentReport& report) const;
-
-  const Experiments& experiments_;
-  const ExperimentSite site_;
-  const std::filesystem::path folder_;
-  const int pid_;
+  class Desk;
+  const std::shared_ptr<const Desk> desk_;  // shared with who answers SIGUSR1 at the moment
 };
 
 }  // namespace weft::comm

@@ -54,15 +54,30 @@ ExperimentTimes::Snapshot ExperimentTimes::snapshot() const {
   return all;
 }
 
-Trial::Trial(ExperimentTimes& times, uint32_t series, TurnOrder order)
-    : times_(times), series_(series), order_(std::move(order)), issued_(order_), ended_(order_) {}
+Trial::Trial(ExperimentTimes& times, const CallKey& key, std::vector<std::string> off,
+             TurnOrder order)
+    : times_(times),
+      key_(key),
+      off_(std::move(off)),
+      order_(std::move(order)),
+      issued_(order_),
+      ended_(order_) {}
 
+bool Trial::advance() {
+  const bool first = !std::exchange(begun_, true);
+  if (first) series_ = times_.add_series(key_, off_);
+  issued_.advance();
+  return first;
+}
+
+/// The first round is of caches that are cold, and so is the first call of a block, for which the
+/// arm before it is to blame.
 void Trial::add(std::chrono::nanoseconds time) noexcept {
   times_.add_call(ended_.arm());
-  block_ += time;
-  // The first round is of caches that are cold.
+  if (order_.block == 1 || !ended_.block_begins()) block_ += time;
   if (ended_.block_ends() && ended_.round() != 0) {
-    const double us = std::max(1e-3, static_cast<double>(block_.count()) / 1e3 / order_.block);
+    const uint32_t calls = std::max(1U, order_.block - 1);
+    const double us = std::max(1e-3, static_cast<double>(block_.count()) / 1e3 / calls);
     times_.add({series_, ended_.round(), ended_.arm(), ended_.paired() ? 1U : 0U, us});
   }
   if (ended_.block_ends()) block_ = {};
@@ -71,21 +86,33 @@ void Trial::add(std::chrono::nanoseconds time) noexcept {
 
 Experiments::Experiments(std::shared_ptr<const config::Policy> policy, uint64_t seed,
                          ExperimentQuestions questions)
-    : policy_(std::move(policy)), seed_(seed), questions_(std::move(questions)) {}
+    : policy_(std::move(policy)), seed_(seed), questions_(std::move(questions)) {
+  for (const config::Experiment& each : policy_->experiments()) {
+    operations_ |= 1U << each.calls.op;
+  }
+}
 
 size_t Experiments::KeyHash::operator()(const CallKey& key) const noexcept {
   return hash_of(bytes_of(key));
 }
 
 Trial* Experiments::look_up(const CallKey& key) {
-  auto found = by_key_.find(key);
-  if (found == by_key_.end()) {
-    if (by_key_.size() >= kMostKinds) return nullptr;
-    found = by_key_.emplace(key, make(key)).first;
+  // Kinds without a trial are many, and may be asked about again.
+  constexpr size_t kMostKept = 4 * kMostKinds;
+  CallKey kept = key;
+  kept.arm = deterministic_ ? 1 : 0;
+  const auto found = by_key_.find(kept);
+  Trial* trial = nullptr;
+  if (found != by_key_.end()) {
+    trial = found->second;
+  } else if (kinds_ < kMostKinds) {
+    trial = make(key);
+    if (trial != nullptr || by_key_.size() < kMostKept) by_key_.emplace(kept, trial);
   }
   last_key_ = key;
-  last_ = found->second;
-  return last_;
+  last_ = trial;
+  looked_up_ = true;
+  return trial;
 }
 
 Trial* Experiments::make(const CallKey& key) {
@@ -98,20 +125,19 @@ Trial* Experiments::make(const CallKey& key) {
   for (size_t arm = 0; arm < experiment->arms.size(); ++arm) {
     const config::Arm& about = experiment->arms[arm];
     off.push_back(questions_.doubt(about.rule, key));
-    if (!off.back().empty()) {
-      if (!questions_.speaks) continue;
+    if (off.back().empty()) {
+      for (uint32_t i = 0; i < about.weight; ++i) {
+        order.turns.push_back({static_cast<uint8_t>(arm), static_cast<uint8_t>(i == 0)});
+      }
+    } else if (questions_.speaks && warned_.emplace(experiment, arm).second) {
       log::warn(fmt::format("experiment \"{}\": its arm {} does not do {}: {}", experiment->name,
                             about.rule.use, describe(key), off.back()));
-      continue;
-    }
-    for (uint32_t i = 0; i < about.weight; ++i) {
-      order.turns.push_back({static_cast<uint8_t>(arm), static_cast<uint8_t>(i == 0)});
     }
   }
   ExperimentTimes& times = times_of(*experiment);
-  const uint32_t series = times.add_series(key, off);
   if (order.turns.empty()) return nullptr;
-  return trials_.emplace_back(std::make_unique<Trial>(times, series, std::move(order))).get();
+  return trials_.emplace_back(std::make_unique<Trial>(times, key, std::move(off), std::move(order)))
+      .get();
 }
 
 ExperimentTimes& Experiments::times_of(const config::Experiment& experiment) {
@@ -120,11 +146,6 @@ ExperimentTimes& Experiments::times_of(const config::Experiment& experiment) {
     if (&each->experiment() == &experiment) return *each;
   }
   return *times_.emplace_back(std::make_unique<ExperimentTimes>(experiment));
-}
-
-void Experiments::forget() {
-  by_key_.clear();
-  last_ = nullptr;
 }
 
 std::vector<const ExperimentTimes*> Experiments::times() const {

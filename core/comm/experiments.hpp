@@ -9,8 +9,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "comm/call.hpp"
@@ -30,8 +32,8 @@ class ExperimentTimes {
 
   [[nodiscard]] const config::Experiment& experiment() const noexcept { return experiment_; }
 
-  /// A kind of calls joins. `off` says by arm why it takes no part; empty: it does. Returns the
-  /// number of its series.
+  /// A kind of calls has had its first call. `off` says by arm why it takes no part; empty: it
+  /// does. Returns the number of its series.
   uint32_t add_series(const CallKey& key, const std::vector<std::string>& off);
   void add_call(uint32_t arm) noexcept { calls_[arm].fetch_add(1, std::memory_order_relaxed); }
   /// Once kMost are there others are not kept.
@@ -60,15 +62,16 @@ class ExperimentTimes {
 /// An experiment on calls of one kind.
 class Trial final : public exec::CallTimes {
  public:
-  /// Both must outlive it; some arm takes part.
-  Trial(ExperimentTimes& times, uint32_t series, TurnOrder order);
+  /// The times must outlive it; some arm takes part. `off` as above.
+  Trial(ExperimentTimes& times, const CallKey& key, std::vector<std::string> off, TurnOrder order);
 
   /// Of the call that is issued next.
   [[nodiscard]] uint32_t arm() const noexcept { return issued_.arm(); }
   /// Whether that call is the first of its arm's block.
   [[nodiscard]] bool block_begins() const noexcept { return issued_.block_begins(); }
-  /// That call was issued.
-  void advance() noexcept { issued_.advance(); }
+  /// That call was issued. True if it was the first one. What is refused before does not count, so
+  /// that ranks number their series alike.
+  bool advance();
 
   void add(std::chrono::nanoseconds time) noexcept override;
 
@@ -78,11 +81,14 @@ class Trial final : public exec::CallTimes {
 
  private:
   ExperimentTimes& times_;
-  const uint32_t series_;
+  const CallKey key_;
+  const std::vector<std::string> off_;
   const TurnOrder order_;
+  bool begun_ = false;
+  uint32_t series_ = 0;  // known before a call of the second round is issued
   Turns issued_;
   Turns ended_;
-  std::chrono::nanoseconds block_{0};  // so far
+  std::chrono::nanoseconds block_{0};  // so far, but for its first call if it has several
 };
 
 /// What experiments ask a communicator, the same on all ranks.
@@ -101,19 +107,29 @@ class Experiments {
               ExperimentQuestions questions);
 
   /// The trial that calls with this key are of; null: the rules decide. No allocation for a key
-  /// seen before.
+  /// that has a trial.
   [[nodiscard]] Trial* find(const CallKey& key) {
-    if (last_ != nullptr && key == last_key_) return last_;
+    if ((operations_ >> key.op & 1) == 0) return nullptr;
+    if (looked_up_ && key == last_key_) return last_;
     return look_up(key);
   }
 
-  /// For when the answers to the questions may have changed. Trials stay, for calls on their way.
-  void forget();
+  /// A call of the trial was issued.
+  void advance(Trial& trial) {
+    if (trial.advance()) ++kinds_;
+  }
+
+  /// What the questions are about has changed: each level has trials of its own, which go on when
+  /// it comes back.
+  void set_deterministic(bool deterministic) noexcept {
+    deterministic_ = deterministic;
+    looked_up_ = false;
+  }
 
   /// All that had calls. Any thread.
   [[nodiscard]] std::vector<const ExperimentTimes*> times() const;
 
-  /// Kinds of calls that experiments look at. The rest is left to the rules.
+  /// Kinds of calls that have trials. Later ones are left to the rules.
   static constexpr size_t kMostKinds = 1024;
 
  private:
@@ -131,9 +147,14 @@ class Experiments {
   mutable std::mutex mutex_;  // guards the next one
   std::vector<std::unique_ptr<ExperimentTimes>> times_;
   std::vector<std::unique_ptr<Trial>> trials_;
-  std::unordered_map<CallKey, Trial*, KeyHash> by_key_;
+  uint32_t operations_ = 0;  // bit by operation: some experiment is about it
+  bool deterministic_ = false;
+  std::unordered_map<CallKey, Trial*, KeyHash> by_key_;  // `arm` is whether it is deterministic
+  std::set<std::pair<const config::Experiment*, size_t>> warned_;  // of which arms
+  size_t kinds_ = 0;                                               // that had a call
+  bool looked_up_ = false;
   CallKey last_key_;
-  Trial* last_ = nullptr;  // that of last_key_; null: look it up
+  Trial* last_ = nullptr;  // that of last_key_, if it was looked up
 };
 
 }  // namespace weft::comm

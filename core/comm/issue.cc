@@ -129,19 +129,8 @@ config::Choice Communicator::choose(const CallKey& key) {
           .experiment = &experiment};
 }
 
-/// Asks for the schedules of all ranks, so that all come to the same answer.
-std::string Communicator::doubt(const config::Rule& arm, const CallKey& key) const {
-  try {
-    const schedule::Geometry geometry = geometry_of(key);
-    for (uint32_t r = 0; r < ranks_; ++r) {
-      const schedule::Schedule steps = schedule::emit(arm.algorithm->table, arm.use.c_str(),
-                                                      {key.op, ranks_, r, key.root}, arm.values);
-      static_cast<void>(schedule::piece_room(steps, geometry));
-    }
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
+std::string Communicator::doubt(const config::Rule& arm, const CallKey& key) {
+  return doubts_.about(arm, {key.op, ranks_, rank_, key.root}, geometry_of(key));
 }
 
 schedule::Geometry Communicator::geometry_of(const CallKey& key) const noexcept {
@@ -232,7 +221,7 @@ void Communicator::follow_deterministic() {
   deterministic_of_plans_ = level;
   if (!changed) return;
   plans_.forget(executor_->done());
-  if (experiments_ != nullptr) experiments_->forget();
+  if (experiments_ != nullptr) experiments_->set_deterministic(level != 0);
   last_ = {};  // its texts are those of a plan
   repeated_ = nullptr;
 }
@@ -369,7 +358,7 @@ void Communicator::submit(exec::Task& task, Trial* trial, void* stream) {
     throw Error(static_cast<HcclResult>(code),
                 fmt::format("the call cannot be put on the stream: {}", plugin::take_failure()));
   }
-  if (trial != nullptr) trial->advance();
+  if (trial != nullptr) experiments_->advance(*trial);
   ++next_task_;
   next_call_ = task.last_call + 1;
 }

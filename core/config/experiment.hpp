@@ -38,7 +38,7 @@ struct Experiment {
 /// Why an experiment leaves a call of its operation to the rules; empty if it does not.
 [[nodiscard]] std::string why_not(const Experiment& experiment, const Query& query);
 
-/// Throws Error for two of the same name, two arms that are alike, and one that is never reached.
+/// Throws Error for two of the same name, and two arms that are alike.
 void check_experiments(std::span<const Experiment> experiments, const std::string& file);
 
 /// Of an arm: "ring.all_reduce", "ring.broadcast { pieces = 16 }". After resolve.

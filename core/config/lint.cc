@@ -116,6 +116,32 @@ std::string why_never(const Experiment& experiment, const plugin::Transport& tra
   return {};
 }
 
+/// An earlier one matches all its calls, and serves where it can.
+std::string taken_before(const Experiment& experiment, std::span<const Experiment> all) {
+  const auto limits = [](const Experiment& each) {
+    Range ranks;
+    for (const Arm& arm : each.arms) {
+      const weft_algorithm& table = arm.rule.algorithm->table;
+      ranks.first = std::max<uint64_t>(ranks.first, table.min_ranks);
+      if (table.max_ranks != 0) ranks.last = std::min<uint64_t>(ranks.last, table.max_ranks);
+    }
+    return ranks;
+  };
+  const auto any_order = [](const Experiment& each) {
+    return std::ranges::any_of(each.arms, [](const Arm& arm) {
+      return (arm.rule.algorithm->table.flags & WEFT_ALGORITHM_RANK_ORDER) == 0;
+    });
+  };
+  for (const Experiment& earlier : all.first(static_cast<size_t>(&experiment - all.data()))) {
+    const bool serves = limits(earlier).covers(limits(experiment)) &&
+                        (!any_order(earlier) || any_order(experiment));
+    if (serves && covers(earlier.calls, experiment.calls)) {
+      return "the one in line " + std::to_string(earlier.calls.place.line) + " takes all its calls";
+    }
+  }
+  return {};
+}
+
 std::string why_never(const Rule& rule, const Census& census, const plugin::Transport& transport) {
   if (is_reduction(rule.op) && never_reduces(rule, transport.table)) {
     Conditions data;
@@ -180,7 +206,8 @@ std::vector<Finding> lint(Policy& policy, const plugin::Registry& registry) {
     }
   }
   for (const Experiment& each : policy.experiments()) {
-    const std::string why = why_never(each, transport);
+    std::string why = why_never(each, transport);
+    if (why.empty()) why = taken_before(each, policy.experiments());
     if (why.empty()) continue;
     found.push_back({Severity::kWarning,
                      at(policy, each.calls.place) + "this experiment never applies here: " + why});

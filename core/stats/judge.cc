@@ -3,62 +3,104 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 
 namespace weft::stats {
 namespace {
 
-/// The paired blocks of a series' newest round, by arm; 0: not there so far.
-struct Round {
-  uint32_t number = 0;
-  std::vector<double> us;
+/// Every arm against every other one.
+class Contest {
+ public:
+  Contest(uint32_t arms, double error)
+      : arms_(arms), tests_(size_t{arms} * arms, PairedTest(error / (arms * (arms - 1) / 2))) {}
+
+  void add(uint32_t arm, double us, uint32_t other, double other_us) {
+    if (arm > other) return add(other, other_us, arm, us);
+    tests_[arm * arms_ + other].add(us, other_us);
+  }
+  [[nodiscard]] bool beats(uint32_t a, uint32_t b) const {
+    if (a == b) return false;
+    const PairedTest::Verdict wanted =
+        a < b ? PairedTest::Verdict::kFirst : PairedTest::Verdict::kSecond;
+    return tests_[std::min(a, b) * arms_ + std::max(a, b)].verdict() == wanted;
+  }
+  /// Of its time by that of the first one.
+  [[nodiscard]] PairedTest::Ratio ratio(uint32_t arm) const {
+    return arm == 0 ? PairedTest::Ratio() : tests_[arm].ratio();
+  }
+
+ private:
+  const uint32_t arms_;
+  std::vector<PairedTest> tests_;  // of the lower arm * arms + the higher one
+};
+
+struct Series {
+  explicit Series(uint32_t arms, double error)
+      : contest(arms, error), has_blocks(arms, false), us(arms, 0) {}
+
+  Contest contest;
+  std::vector<bool> has_blocks;  // by arm
+  uint32_t round = 0;            // the newest one
+  std::vector<double> us;        // of its paired blocks, by arm; 0: not there so far
 };
 
 }  // namespace
 
 Judgement judge(uint32_t arms, std::span<const Block> blocks, double error) {
-  Judgement result;
-  result.arms.resize(arms);
-  std::vector<std::vector<double>> times(arms);
-  const uint32_t pairs = arms * (arms - 1) / 2;
-  std::vector<PairedTest> tests(size_t{arms} * arms, PairedTest(error / pairs));
-  std::map<uint32_t, Round> rounds;  // by series, whose rounds follow one another
+  std::set<uint32_t> numbers;
+  std::vector<bool> there(arms, false);
   for (const Block& each : blocks) {
-    times[each.arm].push_back(each.us);
-    if (each.paired == 0) continue;
-    Round& round = rounds[each.series];
-    if (round.us.empty() || round.number != each.round)
-      round = {each.round, std::vector(arms, 0.0)};
-    const auto there =
-        std::count_if(round.us.begin(), round.us.end(), [](double us) { return us > 0; });
-    if (there == 1) ++result.rounds;
-    for (uint32_t other = 0; other < arms; ++other) {
-      if (round.us[other] == 0) continue;
-      const auto [a, b] = std::minmax(other, each.arm);
-      tests[a * arms + b].add(a == other ? round.us[other] : each.us,
-                              a == other ? each.us : round.us[other]);
-    }
-    round.us[each.arm] = each.us;
+    numbers.insert(each.series);
+    there[each.arm] = true;
   }
-  const auto beats = [&](uint32_t a, uint32_t b) {
-    const PairedTest& test = tests[std::min(a, b) * arms + std::max(a, b)];
-    return test.verdict() == (a < b ? PairedTest::Verdict::kFirst : PairedTest::Verdict::kSecond);
-  };
+  Judgement result;
+  Contest all(arms, error);
+  std::map<uint32_t, Series> series;
+  for (const uint32_t number : numbers) {
+    series.emplace(number, Series(arms, error / static_cast<double>(numbers.size())));
+  }
+  for (const Block& each : blocks) {
+    Series& own = series.at(each.series);
+    own.has_blocks[each.arm] = true;
+    if (each.paired == 0) continue;
+    if (own.round != each.round) std::fill(own.us.begin(), own.us.end(), 0);
+    own.round = each.round;
+    if (std::count(own.us.begin(), own.us.end(), 0) + 1 == arms) ++result.rounds;
+    for (uint32_t other = 0; other < arms; ++other) {
+      if (own.us[other] == 0) continue;
+      all.add(each.arm, each.us, other, own.us[other]);
+      own.contest.add(each.arm, each.us, other, own.us[other]);
+    }
+    own.us[each.arm] = each.us;
+  }
+
+  const bool some_whole = std::any_of(series.begin(), series.end(), [&](const auto& each) {
+    return each.second.has_blocks == there;
+  });
+  std::vector<std::vector<double>> times(arms);
+  for (const Block& each : blocks) {
+    if (some_whole && series.at(each.series).has_blocks != there) continue;
+    times[each.arm].push_back(each.us);
+  }
   for (uint32_t a = 0; a < arms; ++a) {
-    ArmTimes& arm = result.arms[a];
-    arm.blocks = times[a].size();
-    arm.median_us = median(times[a]);
-    arm.mean_us = mean(times[a]);
-    if (a != 0) arm.ratio = tests[a].ratio();
-    bool best = !times[a].empty();
+    result.arms.push_back({times[a].size(), median(times[a]), mean(times[a]), all.ratio(a)});
+    bool best = there[a];
     bool alone = true;
     for (uint32_t b = 0; b < arms; ++b) {
-      if (b == a || times[b].empty()) continue;
+      if (b == a || !there[b]) continue;
       alone = false;
-      best = best && beats(a, b);
+      best = best && all.beats(a, b);
     }
     if (best && !alone) result.faster = a;
   }
+  for (const auto& [number, each] : series) {
+    for (uint32_t b = 0; result.faster && b < arms; ++b) {
+      result.depends = result.depends || each.contest.beats(b, *result.faster);
+    }
+  }
+  if (result.depends) result.faster.reset();
   return result;
 }
 

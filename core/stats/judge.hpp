@@ -29,9 +29,12 @@ struct ArmTimes {
 };
 
 struct Judgement {
-  std::vector<ArmTimes> arms;
-  uint64_t rounds = 0;             // that have a block of more than one arm to compare
-  std::optional<uint32_t> faster;  // than each of the others that have blocks
+  std::vector<ArmTimes> arms;  // over those series that all arms have blocks in, if there is any
+  uint64_t rounds = 0;         // that have blocks of several arms to compare
+  // Than each of the others that have blocks. None if another one is faster in some series: then it
+  // `depends` on the series.
+  std::optional<uint32_t> faster;
+  bool depends = false;
 };
 
 /// Looked at as often as one likes, with more and more blocks behind those of before: of arms that

@@ -112,6 +112,12 @@ TEST_F(ExperimentChoice, LintAndDiffKnowThem) {
   EXPECT_EQ(found[0].severity, Severity::kWarning);
   EXPECT_EQ(found[0].text,
             "p.toml:2:1: this experiment never applies here: toy.pair serves at most 2 ranks");
+  const auto later = warnings(experiment("x", kPair) + experiment("y", kTwo) +
+                              experiment("z", kPair, "when = { ranks = 2 }"));
+  ASSERT_EQ(later.size(), 1u) << "the second one has more ranks";
+  EXPECT_EQ(
+      later[0].text,
+      "p.toml:12:1: this experiment never applies here: the one in line 2 takes all its calls");
   const auto wrong = warnings(experiment("x", "{ use = \"toy.a\" }, { use = \"toy.b\" }"));
   EXPECT_EQ(wrong.size(), 2u) << "both arms are told of";
 
@@ -159,7 +165,9 @@ class LiveExperiments : public testing::Test {
                             },
                             [this](const config::Rule& arm, const CallKey& key) {
                               ++asked_;
-                              return arm.use == "toy.fast" && key.root == 1 ? "no root 1" : "";
+                              return key.root == 2 || (arm.use == "toy.fast" && key.root == 1)
+                                         ? "no such root"
+                                         : "";
                             }});
   }
   static CallKey key(uint64_t count, uint32_t root = 0) {
@@ -183,7 +191,7 @@ TEST_F(LiveExperiments, CallsThatAreAlikeAreOneTrial) {
   EXPECT_EQ(all->find(key(1000)), nullptr);
   EXPECT_EQ(asked_, 4);
   ASSERT_EQ(all->times().size(), 1u);
-  EXPECT_EQ(all->times()[0]->snapshot().series.size(), 2u);
+  EXPECT_EQ(all->times()[0]->snapshot().series.size(), 0u) << "no call so far";
 }
 
 TEST_F(LiveExperiments, AllRanksTakeTheSameArmInTheSameCall) {
@@ -197,9 +205,9 @@ TEST_F(LiveExperiments, AllRanksTakeTheSameArmInTheSameCall) {
     Trial* trial = one->find(which);
     EXPECT_EQ(trial->arm(), other->find(which)->arm());
     differ += trial->arm() != elsewhere->find(which)->arm();
-    trial->advance();
-    other->find(which)->advance();
-    elsewhere->find(which)->advance();
+    one->advance(*trial);
+    other->advance(*other->find(which));
+    elsewhere->advance(*elsewhere->find(which));
   }
   EXPECT_GT(differ, 50u) << "another communicator has another order";
 }
@@ -210,23 +218,41 @@ TEST_F(LiveExperiments, AnArmThatFailsIsOffForSuchCalls) {
   ASSERT_NE(trial, nullptr);
   for (int call = 0; call < 50; ++call) {
     EXPECT_EQ(trial->arm(), 0u);
-    trial->advance();
+    all->advance(*trial);
   }
   uint32_t seconds = 0;
   for (int call = 0; call < 50; ++call) {
     seconds += all->find(key(1, 0))->arm();
-    all->find(key(1, 0))->advance();
+    all->advance(*all->find(key(1, 0)));
   }
   EXPECT_EQ(seconds, 25u) << "it goes on with others";
-  EXPECT_EQ(all->times()[0]->snapshot().off, (std::vector<std::string>{"", "no root 1"}));
+  EXPECT_EQ(all->times()[0]->snapshot().off, (std::vector<std::string>{"", "no such root"}));
 }
 
 TEST_F(LiveExperiments, LeavesCallsThatNoArmCanDoToTheRules) {
-  const auto all = make(config::experiment(
-      "x", "{ use = \"toy.fast\" }, { use = \"toy.pair\", params = { pieces = 8 } }"));
-  EXPECT_NE(all->find(key(1, 1)), nullptr);
-  const auto none = make(config::experiment("x", config::kPair));
-  EXPECT_NE(none->find(key(1)), nullptr);
+  const auto all = make(config::experiment("x", config::kTwo));
+  EXPECT_EQ(all->find(key(1, 2)), nullptr);
+  EXPECT_NE(all->find(key(1, 0)), nullptr);
+}
+
+TEST_F(LiveExperiments, WhatIsRefusedDoesNotCount) {
+  const auto all = make(config::experiment("x", config::kTwo));
+  EXPECT_NE(all->find(key(1)), nullptr);  // and then refused
+  Trial* second = all->find(key(2));
+  all->advance(*second);
+  const ExperimentTimes::Snapshot found = all->times()[0]->snapshot();
+  ASSERT_EQ(found.series.size(), 1u) << "on other ranks it has this number too";
+  EXPECT_EQ(found.series[0], key(2));
+}
+
+TEST_F(LiveExperiments, GoOnWhenADeterministicLevelComesBack) {
+  const auto all = make(config::experiment("x", config::kPair, "block = 1"));
+  Trial* first = all->find(key(1));
+  all->set_deterministic(true);
+  Trial* other = all->find(key(1));
+  EXPECT_NE(other, first);
+  all->set_deterministic(false);
+  EXPECT_EQ(all->find(key(1)), first);
 }
 
 TEST_F(LiveExperiments, KeepsTheTimesOfWholeBlocksFromTheSecondRoundOn) {
@@ -235,8 +261,10 @@ TEST_F(LiveExperiments, KeepsTheTimesOfWholeBlocksFromTheSecondRoundOn) {
   Trial* trial = all->find(key(1));
   for (int call = 0; call < 8 * 3; ++call) {  // 3 rounds of 4 blocks
     EXPECT_EQ(all->times()[0]->snapshot().blocks.size(), call < 8 ? 0u : (call - 8u) / 2) << call;
-    trial->add(std::chrono::microseconds(trial->arm() == 0 ? 10 : 30));
-    trial->advance();
+    // The first call of a block is not in its mean.
+    const int us = trial->block_begins() ? 500 : trial->arm() == 0 ? 10 : 30;
+    trial->add(std::chrono::microseconds(us));
+    all->advance(*trial);
   }
   const ExperimentTimes::Snapshot found = all->times()[0]->snapshot();
   EXPECT_EQ(found.calls, (std::vector<uint64_t>{18, 6}));
@@ -256,14 +284,20 @@ TEST_F(LiveExperiments, KeepsTheTimesOfWholeBlocksFromTheSecondRoundOn) {
 }
 
 TEST_F(LiveExperiments, OnlySoManyKindsOfCallsTakePart) {
-  const auto all = make(config::experiment("x", config::kTwo));
+  const auto all = make(config::experiment("x", config::kTwo, "when = { bytes = \"..1MiB\" }"));
+  for (uint64_t count = 1; count <= 8 * Experiments::kMostKinds; ++count) {
+    CallKey broadcast = key(count);
+    broadcast.op = WEFT_OP_BROADCAST;
+    EXPECT_EQ(all->find(broadcast), nullptr);
+    EXPECT_EQ(all->find(key((1 << 20) + count)), nullptr) << "too large";
+  }
   for (uint64_t count = 1; count <= Experiments::kMostKinds; ++count) {
-    ASSERT_NE(all->find(key(count)), nullptr);
+    Trial* trial = all->find(key(count));
+    ASSERT_NE(trial, nullptr) << "others take no place";
+    all->advance(*trial);
   }
   EXPECT_EQ(all->find(key(Experiments::kMostKinds + 1)), nullptr);
   EXPECT_NE(all->find(key(1)), nullptr);
-  all->forget();
-  EXPECT_NE(all->find(key(Experiments::kMostKinds + 1)), nullptr);
 }
 
 }  // namespace

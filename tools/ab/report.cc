@@ -67,6 +67,17 @@ std::vector<fs::path> files_of(const Words& given) {
 /// By experiment and communicator, by rank.
 using Groups = std::map<std::string, std::map<uint32_t, ExperimentReport>>;
 
+/// One rank may be some calls behind.
+bool is_of_one_run(const ExperimentReport& a, const ExperimentReport& b) {
+  const size_t series = std::min(a.series.size(), b.series.size());
+  const auto same_arm = [](const ExperimentReport::Arm& x, const ExperimentReport::Arm& y) {
+    return x.name == y.name;
+  };
+  return a.ranks == b.ranks && a.block == b.block && std::ranges::equal(a.arms, b.arms, same_arm) &&
+         std::equal(a.series.begin(), a.series.begin() + static_cast<std::ptrdiff_t>(series),
+                    b.series.begin());
+}
+
 Groups read_all(const Words& given) {
   Groups groups;
   for (const fs::path& file : files_of(given)) {
@@ -74,8 +85,7 @@ Groups read_all(const Words& given) {
       ExperimentReport report = comm::parse_report(read(file), file.string());
       auto& group = groups[report.id];
       const uint32_t rank = report.rank;
-      const bool fits = group.empty() || (group.begin()->second.ranks == report.ranks &&
-                                          group.begin()->second.arms.size() == report.arms.size());
+      const bool fits = group.empty() || is_of_one_run(group.begin()->second, report);
       if (!fits || !group.emplace(rank, std::move(report)).second) {
         throw Failure(
             fmt::format("{} does not go with the other files of its experiment: they are "
@@ -127,13 +137,15 @@ nlohmann::ordered_json json_of(const ExperimentReport& report, size_t files) {
                                  {"ranks", report.ranks},
                                  {"ranks_with_files", files},
                                  {"rounds", found.rounds},
+                                 {"depends_on_kind_of_call", found.depends},
                                  {"calls_of", report.series},
                                  {"arms", arms},
                                  {"fastest", nullptr},
                                  {"rule", nullptr}};
   if (found.faster) {
     json["fastest"] = report.arms[*found.faster].name;
-    json["rule"] = comm::rule_of(report, found);
+    const std::string rule = comm::rule_of(report, found);
+    if (!rule.empty()) json["rule"] = rule;
   }
   return json;
 }
@@ -141,7 +153,13 @@ nlohmann::ordered_json json_of(const ExperimentReport& report, size_t files) {
 void print_text(const ExperimentReport& report, const std::string& times_of) {
   fmt::print("{}\n", comm::text_of(report, times_of));
   const auto found = stats::judge(static_cast<uint32_t>(report.arms.size()), report.blocks);
-  if (found.faster) fmt::print("\n{}", comm::rule_of(report, found));
+  const std::string rule = comm::rule_of(report, found);
+  if (!rule.empty()) {
+    fmt::print("\nIn place of the experiment, before the other rules of its operation:\n\n{}",
+               rule);
+  } else if (found.faster) {
+    fmt::print("\nNo rule follows from it: the arm was left out of some calls\n");
+  }
 }
 
 }  // namespace

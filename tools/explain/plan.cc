@@ -235,7 +235,7 @@ void explain_plan(const PlannedCall& call) {
   line("algorithm", fmt::format("{}: {}", winner.name, winner.summary));
   line("chosen by", rule_text(choice));
   line("precedence", precedence(call, loaded));
-  print_experiments(loaded.policy, asked.query);
+  if (!engine.as_tasks) print_experiments(loaded.policy, asked.query);
   line("parameters", params_text(choice));
   line("engine", engine.text);
   print_cost(cost, asked.query);

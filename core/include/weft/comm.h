@@ -84,7 +84,7 @@ typedef struct weft_experiment_result {
  * on this communicator by the times of this rank (docs/policy.md). Local, does not block; any
  * thread. Of arms that are equally fast it ever calls one the fastest with a probability of at most
  * 3 %, however often it is asked. HCCL_E_PTR, HCCL_E_PARA: as above. HCCL_E_NOT_FOUND: there are
- * not so many. */
+ * not so many. Other ranks may come to another answer: let one rank decide for all. */
 HcclResult weft_comm_experiment(HcclComm comm, uint32_t index, weft_experiment_result* result);
 
 /* How the gradients of a group are cut into segments (hccl/hcom.h). */

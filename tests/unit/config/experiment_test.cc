@@ -113,8 +113,6 @@ TEST(Experiment, NamesPlaceAndRemedyOfMistakes) {
                  "5:26: arms 1 and 2 of experiment \"x\" are alike");
   expect_mistake(experiment("x", "when = { ranks = 3 }\n" + kArms) + experiment("x", kArms),
                  "7:1: the experiment in line 2 is called \"x\" too");
-  expect_mistake(experiment("x", kArms) + experiment("y", "when = { ranks = 3 }\n" + kArms),
-                 "6:1: this experiment is never reached: the one in line 2 already takes");
   expect_mistake("[[experiment]]\nname = \"x\"\nop = \"barrier\"\nwhen = { bytes = 1 }\n" + kArms,
                  "5:10: \"bytes\" means nothing for barrier");
 }

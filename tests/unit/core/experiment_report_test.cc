@@ -37,7 +37,7 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 TEST(ExperimentReport, SaysWhatWasFound) {
-  const std::string text = text_of(report_with(10, 20, 100), "rank 1 of 4");
+  const std::string text = text_of(report_with(10, 20, 100));
   EXPECT_TRUE(has(text,
                   "experiment \"x\" (p.toml:7) on communicator a \"name\": all_reduce, by the "
                   "times of rank 1 of 4"))
@@ -49,11 +49,36 @@ TEST(ExperimentReport, SaysWhatWasFound) {
   EXPECT_TRUE(has(text_of(report_with(10, 20, 0), ""), "no verdict after 0 rounds"));
 }
 
+TEST(ExperimentReport, SaysWhereItDependsOnTheKindOfCall) {
+  ExperimentReport report = report_with(10, 20, 300);
+  report.series.emplace_back("all_reduce of 99 fp32, sum");
+  for (uint32_t round = 1; round <= 100; ++round) {
+    report.blocks.push_back({1, round, 0, 1, 500.0 + round});
+    report.blocks.push_back({1, round, 1, 1, 300.0 + round});
+  }
+  const std::string text = text_of(report);
+  EXPECT_TRUE(has(text, "which is the fastest depends on the kind of call")) << text;
+  EXPECT_TRUE(has(text, "3 fp32, sum: mesh.two_shot 10.1")) << text;
+  EXPECT_TRUE(has(text, "us, mesh.two_shot is the fastest\n")) << text;
+  EXPECT_TRUE(has(text, "us, ring.broadcast { pieces = 4 } is the fastest")) << text;
+  EXPECT_EQ(rule_of(report, stats::judge(2, report.blocks)), "");
+}
+
+TEST(ExperimentReport, OfARootSaysThatOthersMaySeeItOtherwise) {
+  ExperimentReport report = report_with(10, 20, 100);
+  report.op = "broadcast";
+  EXPECT_TRUE(has(text_of(report), "; other ranks may see it otherwise")) << text_of(report);
+  EXPECT_FALSE(has(text_of(report, "the slowest of 4 ranks"), "otherwise"));
+}
+
 TEST(ExperimentReport, TheRuleIsOfTheFastestArm) {
   const auto rule = [](const ExperimentReport& report) {
     return rule_of(report, stats::judge(2, report.blocks));
   };
-  EXPECT_EQ(rule(report_with(20, 10, 100)),
+  EXPECT_EQ(rule(report_with(20, 10, 100)), "") << "that arm cannot do all calls";
+  ExperimentReport able = report_with(20, 10, 100);
+  able.arms[1].off.clear();
+  EXPECT_EQ(rule(able),
             "[[rule]]\nop = \"all_reduce\"\nwhen = { bytes = \"4KiB..\" }\nuse = "
             "\"ring.broadcast\"\nparams = { pieces = 4 }\n");
   EXPECT_EQ(rule(report_with(20, 10, 1)), "");
