@@ -7,7 +7,7 @@
 namespace weft::plugin {
 namespace {
 
-std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
+std::string in_quotes(const std::string& name) { return '"' + name + '"'; }
 
 std::optional<int64_t> index_of(const Param& param, std::string_view name) {
   const auto found = std::find(param.choices.begin(), param.choices.end(), name);
@@ -53,7 +53,7 @@ std::string value_text(const Param& param, int64_t value) {
 std::string value_text(const Written& written) {
   if (const bool* value = std::get_if<bool>(&written)) return *value ? "true" : "false";
   if (const int64_t* number = std::get_if<int64_t>(&written)) return std::to_string(*number);
-  return quoted(std::get<std::string>(written));
+  return in_quotes(std::get<std::string>(written));
 }
 
 std::string_view type_name(const Param& param) {
@@ -67,7 +67,7 @@ std::string range_text(const Param& param) {
     return std::to_string(param.min) + ".." + std::to_string(param.max);
   }
   std::string all;
-  for (const std::string& name : param.choices) all += (all.empty() ? "" : ", ") + quoted(name);
+  for (const std::string& name : param.choices) all += (all.empty() ? "" : ", ") + in_quotes(name);
   return all;
 }
 
