@@ -1,38 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft ab`: which of two algorithms is the faster.
-#include <fmt/core.h>
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "ab/arm.hpp"
-#include "ab/report.hpp"
-#include "base/error.hpp"
-#include "base/names.hpp"
+#include "arms/arm.hpp"
+#include "arms/judgement.hpp"
+#include "arms/policy_files.hpp"
+#include "arms/report.hpp"
 #include "base/op_names.hpp"
+#include "bench/call_options.hpp"
 #include "bench/machine.hpp"
-#include "bench/rows.hpp"
 #include "bench/supervisor.hpp"
 #include "bench/words.hpp"
 #include "command.hpp"
+#include "config/policy_text.hpp"
 #include "loaded_policy.hpp"
 #include "options.hpp"
-#include "run/rank_table.hpp"
 
 namespace weft::tools {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr uint64_t kMostRanks = 256;
-constexpr uint64_t kMostQueued = 4096;
 constexpr uint64_t kCalls = 20'000;
 
 constexpr const char* kUsageLine =
@@ -56,53 +47,6 @@ its own.
 Exit code: 0 with or without a verdict if all is right, 1 if a result is wrong or something failed, 2
 for a wrong command line.)";
 
-class Judgement final : public Rows {
- public:
-  void add(const Comparison& comparison) override { found_ = comparison; }
-  [[nodiscard]] const Comparison& found() const { return found_; }
-
- private:
-  Comparison found_{};
-};
-
-/// Files that are gone at the end.
-class PolicyFiles {
- public:
-  PolicyFiles() {
-    std::string form = (fs::temp_directory_path() / "weft-ab-XXXXXX").string();
-    if (mkdtemp(form.data()) == nullptr) {
-      throw Failure(fmt::format("cannot make a folder {}: {}", form, std::strerror(errno)));
-    }
-    folder_ = form;
-  }
-  ~PolicyFiles() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  PolicyFiles(const PolicyFiles&) = delete;
-  PolicyFiles& operator=(const PolicyFiles&) = delete;
-
-  std::string add(const std::string& name, const std::string& text) const {
-    const fs::path file = folder_ / name;
-    std::ofstream stream(file);
-    stream << text;
-    stream.close();
-    if (!stream) throw Failure(fmt::format("cannot write {}", file.string()));
-    return file.string();
-  }
-
- private:
-  fs::path folder_;
-};
-
-/// The operation that an algorithm is made for.
-uint32_t operation_of(Op op) {
-  const std::string_view name = op == Op::kAllToAllVC ? facts(Op::kAllToAllV).name : facts(op).name;
-  const auto found = parse_operation(name);
-  refuse(!found, fmt::format("{} is not done by an algorithm", facts(op).name));
-  return *found;
-}
-
 std::vector<Arm> parse_arms(const std::string& text) {
   const size_t comma = text.find(',');
   if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) {
@@ -111,11 +55,13 @@ std::vector<Arm> parse_arms(const std::string& text) {
   return {parse_arm(text.substr(0, comma)), parse_arm(text.substr(comma + 1))};
 }
 
-std::string rule_of(const Spec& spec, const Arm& arm, const Comparison& found) {
-  std::string when = fmt::format("ranks = \"{}\"", spec.ranks);
-  if (spec.op != Op::kBarrier) when += fmt::format(", bytes = \"{}\"", found.shape.bytes);
-  return fmt::format("[[rule]]\nop = \"{}\"\nwhen = {{ {} }}\n{}\n",
-                     operation_name(operation_of(spec.op)), when, use_lines(arm));
+std::string rule_text(const Spec& spec, const Arm& arm, const Comparison& found) {
+  config::Rule rule = rule_of(arm, policy_operation(spec.op));
+  rule.ranks = {spec.ranks, spec.ranks};
+  if (config::why_meaningless("bytes", rule.op).empty()) {
+    rule.bytes = {found.shape.bytes, found.shape.bytes};
+  }
+  return config::toml_of(rule);
 }
 
 void print_text(const Spec& spec, const std::vector<Arm>& arms, const Comparison& found) {
@@ -139,7 +85,7 @@ void print_text(const Spec& spec, const std::vector<Arm>& arms, const Comparison
   }
   const Arm& faster = arms[found.faster - 1];
   fmt::print("{} ({}) is the faster\n\n{}", found.faster == 1 ? "A" : "B", faster.text(),
-             rule_of(spec, faster, found));
+             rule_text(spec, faster, found));
 }
 
 void print_json(const Spec& spec, const std::vector<Arm>& arms, const Comparison& found) {
@@ -167,35 +113,26 @@ void print_json(const Spec& spec, const std::vector<Arm>& arms, const Comparison
       {"wrong", found.wrong}};
   if (found.faster != 0) {
     document["faster"] = arms[found.faster - 1].text();
-    document["rule"] = rule_of(spec, arms[found.faster - 1], found);
+    document["rule"] = rule_text(spec, arms[found.faster - 1], found);
   }
   fmt::print("{}\n", document.dump(2));
 }
 
 void add_options(Options& options, Spec& spec, std::string& arms, bool& json) {
   options.value("arms", "A,B", "the two algorithms", [&](const std::string& text) { arms = text; });
-  options.value("ranks,n", "N", "number of ranks", [&](const std::string& text) {
-    spec.ranks = uint32_t(parse_count(text, 2, kMostRanks));
-  });
-  options.value("bytes,b", "BYTES", "size of the larger buffer (1M)",
-                [&](const std::string& text) { spec.begin = spec.end = parse_size(text); });
-  options.value("type,d", "TYPE", "type of the elements (fp32)",
-                [&](const std::string& text) { spec.type = parse_data_type(text); });
-  options.value("op,o", "OP", "sum, prod, max or min (sum)",
-                [&](const std::string& text) { spec.reduce_op = parse_reduction(text); });
-  options.value("root", "R", "rank that is the root (0)", [&](const std::string& text) {
-    spec.root = uint32_t(parse_count(text, 0, kMostRanks - 1));
-  });
-  options.flag("threads", "ranks are threads of one process, not processes", spec.threads);
-  options.flag("bind", "bind each rank to a core", spec.bind);
-  options.flag("in-place", "send and receive in one buffer", spec.in_place);
-  options.value("queue", "N", "calls put on the stream before each synchronisation (1)",
-                [&](const std::string& text) { spec.queue = parse_count(text, 1, kMostQueued); });
+  add_ranks_option(options, spec, 2);
+  add_bytes_option(options, spec);
+  add_type_option(options, spec);
+  add_reduction_option(options, spec);
+  add_root_option(options, spec);
+  add_threads_option(options, spec);
+  add_bind_option(options, spec);
+  add_in_place_option(options, spec);
+  add_queue_option(options, spec);
   options.value(
       "calls", "N", fmt::format("most calls of each arm ({})", kCalls),
       [&](const std::string& text) { spec.iterations = parse_count(text, 1, uint64_t{1} << 40); });
-  options.value("timeout", "S", "give up if it is not finished after S seconds (600)",
-                [&](const std::string& text) { spec.timeout = parse_seconds(text); });
+  add_timeout_option(options, spec, 600);
   options.flag("json", "print one JSON document", json);
 }
 
@@ -207,7 +144,6 @@ int ab_command(const Words& words) {
   Spec spec;
   spec.begin = spec.end = uint64_t{1} << 20;
   spec.iterations = kCalls;
-  spec.timeout = std::chrono::seconds(600);
   std::string given;
   bool json = false;
   Options options(kUsageLine, kAbout);
@@ -219,23 +155,22 @@ int ab_command(const Words& words) {
   refuse(spec.root >= spec.ranks, fmt::format("--root: there is no rank {}", spec.root));
   check_operator(options, spec, {"bytes", "type"});
   const std::vector<Arm> arms = parse_arms(given);
-  const uint32_t op = operation_of(spec.op);
+  const uint32_t op = policy_operation(spec.op);
 
-  setenv("WEFT_LOG", "error", 0);
+  prepare_arms();
   const LoadedPolicy base = read_policy("");
   const PolicyFiles files;
   for (const Arm& arm : arms) {
     spec.arms.push_back(files.add(fmt::format("arm{}.toml", spec.arms.size() + 1),
                                   policy_of(arm, op, base.policy.settings(), *base.registry)));
   }
-  const Devices devices = find_devices(spec.ranks);
-  spec.devices = uint32_t(devices.visible.size());
-  setenv("WEFT_DEVICES", std::to_string(devices.on_host).c_str(), 1);
+  take_devices(spec);
   Judgement judgement;
   if (const int code = supervise(spec, judgement); code != 0) return code;
-  json ? print_json(spec, arms, judgement.found()) : print_text(spec, arms, judgement.found());
-  if (judgement.found().wrong == 0) return kOk;
-  throw Failure(fmt::format("{} elements are wrong", judgement.found().wrong));
+  const Comparison& found = judgement.found().front();
+  json ? print_json(spec, arms, found) : print_text(spec, arms, found);
+  if (found.wrong == 0) return kOk;
+  throw Failure(fmt::format("{} elements are wrong", found.wrong));
 }
 
 }  // namespace weft::tools

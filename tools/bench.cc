@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/names.hpp"
+#include "bench/call_options.hpp"
 #include "bench/creation_report.hpp"
 #include "bench/limit.hpp"
 #include "bench/op.hpp"
@@ -21,14 +21,9 @@
 #include "bench/words.hpp"
 #include "command.hpp"
 #include "options.hpp"
-#include "run/rank_table.hpp"
 
 namespace weft::tools {
 namespace {
-
-constexpr uint64_t kMostRanks = 256;  // sums of more could not be exact in every type
-
-constexpr uint64_t kMostQueued = 4096;  // calls; each keeps its work in memory until it is done
 
 constexpr std::string_view kAll = "all";
 
@@ -106,40 +101,23 @@ constexpr std::string_view kOptionsOfInit[] = {"init",    "ranks", "threads", "i
                                                "timeout", "json",  "help"};
 
 void add_options(Options& options, Spec& spec, Flags& flags) {
-  options.value("ranks,n", "N", "number of ranks", [&](const std::string& text) {
-    spec.ranks = uint32_t(parse_count(text, 1, kMostRanks));
-  });
-  options.value("begin,b", "BYTES", "smallest size (8)",
-                [&](const std::string& text) { spec.begin = parse_size(text); });
-  options.value("end,e", "BYTES", "largest size, always the last one (64M)",
-                [&](const std::string& text) { spec.end = parse_size(text); });
-  options.value("factor,f", "F", "from one size to the next (4)",
-                [&](const std::string& text) { spec.factor = parse_count(text, 2, 1 << 16); });
-  options.value("type,d", "TYPE", "type of the elements (fp32)",
-                [&](const std::string& text) { spec.type = parse_data_type(text); });
-  options.value("op,o", "OP", "sum, prod, max or min (sum)",
-                [&](const std::string& text) { spec.reduce_op = parse_reduction(text); });
-  options.value("root", "R", "rank that is the root (0)", [&](const std::string& text) {
-    spec.root = uint32_t(parse_count(text, 0, kMostRanks - 1));
-  });
-  options.flag("threads", "ranks are threads of one process, not processes", spec.threads);
-  options.flag("bind", "bind each rank to a core: rank R to the R-th, from the first again",
-               spec.bind);
-  options.value(
-      "memory", "KIND",
-      "heap (aclrtMalloc), symwin (symmetric windows), zerocopy (ranges) or malloc (heap)",
-      [&](const std::string& text) { spec.memory = parse_memory(text); });
-  options.flag("in-place", "send and receive in one buffer", spec.in_place);
-  options.value("queue", "N", "calls put on the stream before each synchronisation (1)",
-                [&](const std::string& text) { spec.queue = parse_count(text, 1, kMostQueued); });
+  add_ranks_option(options, spec, 1);
+  add_sizes_options(options, spec, "64M");
+  add_type_option(options, spec);
+  add_reduction_option(options, spec);
+  add_root_option(options, spec);
+  add_threads_option(options, spec);
+  add_bind_option(options, spec);
+  add_memory_option(options, spec);
+  add_in_place_option(options, spec);
+  add_queue_option(options, spec);
   options.flag("no-check", "do not check the results", flags.no_check);
   options.value(
       "iters", "N", "timed calls of a size, instead of --min-time",
       [&](const std::string& text) { spec.iterations = parse_count(text, 1, uint64_t{1} << 40); });
   options.value("min-time", "S", "seconds of timed calls of a size (0.3), at least 5 batches",
                 [&](const std::string& text) { spec.min_time = parse_seconds(text); });
-  options.value("timeout", "S", "give up if no size is finished for S seconds (120)",
-                [&](const std::string& text) { spec.timeout = parse_seconds(text); });
+  add_timeout_option(options, spec, 120);
   options.flag("limit", "measure the hand-written loop beside it, and the ratio to that",
                spec.limit);
   options.flag("overlap", "measure how much computing the calls hide", spec.overlap);
@@ -253,9 +231,7 @@ int bench_command(const Words& words) {
     refuse(flags.json, "all has no --json: it would be several documents");
     refuse(!reducible(spec.type), fmt::format("{} cannot be reduced", type_name(spec.type)));
   }
-  const Devices devices = find_devices(spec.ranks);
-  spec.devices = uint32_t(devices.visible.size());
-  setenv("WEFT_DEVICES", std::to_string(devices.on_host).c_str(), 1);
+  take_devices(spec);
   if (spec.creation) return measure_creation(spec, flags.json);
   return op ? measure(spec, flags.json) : measure_all(spec);
 }

@@ -41,5 +41,6 @@ int check_command(const Words& words);
 int env_command(const Words& words);
 int new_command(const Words& words);
 int ab_command(const Words& words);
+int tune_command(const Words& words);
 
 }  // namespace weft::tools

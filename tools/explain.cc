@@ -2,13 +2,13 @@
 // `weft explain`: tells what a call would do, or carries one out and tells what it did.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/names.hpp"
+#include "bench/call_options.hpp"
 #include "bench/rows.hpp"
 #include "bench/spec.hpp"
 #include "bench/supervisor.hpp"
@@ -16,12 +16,9 @@
 #include "command.hpp"
 #include "explain/plan.hpp"
 #include "options.hpp"
-#include "run/rank_table.hpp"
 
 namespace weft::tools {
 namespace {
-
-constexpr uint64_t kMostRanks = 256;
 
 constexpr const char* kUsageLine =
     "weft explain --op OPERATION -n N [options]\n       weft explain OPERATION -n N [options]";
@@ -83,18 +80,11 @@ void Explanation::print() const {
 void add_options(Options& options, Spec& spec, PlannedCall& planned) {
   options.value("op", "OPERATION", "tell what a call of this would do",
                 [&](const std::string& text) { planned.op = text; });
-  options.value("ranks,n", "N", "number of ranks", [&](const std::string& text) {
-    spec.ranks = uint32_t(parse_count(text, 1, kMostPlannedRanks));
-  });
-  options.value("bytes,b", "BYTES", "size of the larger buffer (1M)",
-                [&](const std::string& text) { spec.begin = spec.end = parse_size(text); });
-  options.value("type,d", "TYPE", "type of the elements (fp32)",
-                [&](const std::string& text) { spec.type = parse_data_type(text); });
-  options.value("reduction,o", "R", "sum, prod, max or min (sum)",
-                [&](const std::string& text) { spec.reduce_op = parse_reduction(text); });
-  options.value("root", "R", "rank that is the root (0)", [&](const std::string& text) {
-    spec.root = uint32_t(parse_count(text, 0, kMostPlannedRanks - 1));
-  });
+  add_ranks_option(options, spec, 1, kMostPlannedRanks);
+  add_bytes_option(options, spec);
+  add_type_option(options, spec);
+  add_reduction_option(options, spec, "reduction,o");
+  add_root_option(options, spec, kMostPlannedRanks);
   options.value("policy", "FILE", "with --op: a policy (the one that a program would read)",
                 [&](const std::string& text) { planned.policy = text; });
   options.value("hosts", "H", "with --op: number of hosts (1)", [&](const std::string& text) {
@@ -110,10 +100,9 @@ void add_options(Options& options, Spec& spec, PlannedCall& planned) {
   options.value("rank", "R", "with --steps: of this rank (0)", [&](const std::string& text) {
     planned.of_rank = uint32_t(parse_count(text, 0, kMostPlannedRanks - 1));
   });
-  options.flag("threads", "ranks are threads of one process, not processes", spec.threads);
-  options.value("memory", "KIND", "heap, symwin, zerocopy or malloc (heap)",
-                [&](const std::string& text) { spec.memory = parse_memory(text); });
-  options.flag("in-place", "send and receive in one buffer", spec.in_place);
+  add_threads_option(options, spec);
+  add_memory_option(options, spec);
+  add_in_place_option(options, spec);
 }
 
 void check_ranks(const Options& options) {
@@ -166,9 +155,7 @@ int explain_command(const Words& words) {
   if (options.given("op")) return tell_plan(options, spec, std::move(planned));
   spec.op = parse_operator(options.words(), "");
   check(options, spec);
-  const Devices devices = find_devices(spec.ranks);
-  spec.devices = uint32_t(devices.visible.size());
-  setenv("WEFT_DEVICES", std::to_string(devices.on_host).c_str(), 1);
+  take_devices(spec);
   Explanation explanation(spec);
   if (const int code = supervise(spec, explanation); code != 0) return code;
   explanation.print();

@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "base/error.hpp"
 #include "config/policy.hpp"
+#include "loaded_policy.hpp"
 
 namespace weft::tools {
 
@@ -27,12 +29,9 @@ void Finder::load(const fs::path& path) {
 }
 
 void Finder::load_usual_places() {
-  attempt([&] { registry_.load(plugin::default_folder()); });
-  for (const fs::path& path : plugin::path_variable()) load(path);
-  attempt([&] {
-    const config::Policy policy = config::Policy::load(config::Policy::default_file());
-    for (const fs::path& path : policy.settings().plugin_paths) load(path);
-  });
+  std::optional<config::Policy> policy;
+  attempt([&] { policy = config::Policy::load(config::Policy::default_file()); });
+  for (const fs::path& path : plugin_places(policy ? &*policy : nullptr)) load(path);
 }
 
 }  // namespace weft::tools

@@ -6,16 +6,22 @@
 
 namespace weft::tools {
 
+std::vector<std::filesystem::path> plugin_places(const config::Policy* policy) {
+  std::vector<std::filesystem::path> places = {plugin::default_folder()};
+  for (const auto& path : plugin::path_variable()) places.push_back(path);
+  if (policy == nullptr) return places;
+  for (const auto& path : policy->settings().plugin_paths) places.push_back(path);
+  return places;
+}
+
 LoadedPolicy read_policy(const std::string& file) {
   const std::string from = !file.empty()                ? "given"
                            : config::Policy::is_given() ? "WEFT_POLICY"
                                                         : "default";
-  auto registry = std::make_unique<plugin::Registry>();
-  registry->load(plugin::default_folder());
   config::Policy policy = config::Policy::load(file.empty() ? config::Policy::default_file()
                                                             : std::filesystem::path(file));
-  for (const auto& path : plugin::path_variable()) registry->load(path);
-  for (const auto& path : policy.settings().plugin_paths) registry->load(path);
+  auto registry = std::make_unique<plugin::Registry>();
+  for (const auto& place : plugin_places(&policy)) registry->load(place);
   return {std::move(registry), std::move(policy), from};
 }
 

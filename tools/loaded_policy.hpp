@@ -3,8 +3,10 @@
 // is touched.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "config/policy.hpp"
 #include "plugin/registry.hpp"
@@ -16,6 +18,10 @@ struct LoadedPolicy {
   config::Policy policy;
   std::string from;  // "given", "WEFT_POLICY" or "default"
 };
+
+/// Where a program finds plugins: the folder of the installation, then what WEFT_PLUGIN_PATH and
+/// the policy name, if there is one.
+[[nodiscard]] std::vector<std::filesystem::path> plugin_places(const config::Policy* policy);
 
 /// Reads a file, or the one that a program would read if it is empty; the rules are not resolved.
 /// Throws Error.

@@ -25,10 +25,11 @@ struct Command {
   int (*call)(const Words& words);
 };
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 10> kCommands = {{
     {"run", "start the ranks of a program on this machine", run_command},
     {"bench", "measure and check a collective operation", bench_command},
     {"ab", "tell which of two algorithms is the faster", ab_command},
+    {"tune", "measure all algorithms and write the policy that follows", tune_command},
     {"explain", "tell how one call is carried out, and why so", explain_command},
     {"policy", "check, show or compare policies", policy_command},
     {"plugins", "list the plugins of this installation", plugins_command},

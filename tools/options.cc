@@ -8,7 +8,9 @@
 #include <boost/program_options.hpp>
 #include <cctype>
 #include <charconv>
+#include <span>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 namespace weft::tools {
@@ -187,15 +189,40 @@ uint64_t parse_size(const std::string& text) {
   return number << shift;
 }
 
-std::chrono::nanoseconds parse_seconds(const std::string& text) {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double seconds;
+};
+
+/// `wrong` is the end of the message.
+std::chrono::nanoseconds parse_span(const std::string& text, std::span<const Unit> units,
+                                    const char* wrong) {
   constexpr double kYear = 365.0 * 24 * 3600;
-  double seconds = 0;
+  double number = 0;
   const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, seconds);
-  if (error != std::errc() || stop != end || !(seconds > 0 && seconds <= kYear)) {
-    throw UsageError(fmt::format("'{}' is not a number of seconds above 0", text));
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const std::string_view name(stop, static_cast<size_t>(end - stop));
+  const auto unit = std::find_if(units.begin(), units.end(),
+                                 [name](const Unit& each) { return each.name == name; });
+  const double seconds = unit == units.end() ? 0 : number * unit->seconds;
+  if (error != std::errc() || !(seconds >= 1e-9 && seconds <= kYear)) {
+    throw UsageError(fmt::format("'{}' is not {}", text, wrong));
   }
   return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
+}
+
+}  // namespace
+
+std::chrono::nanoseconds parse_seconds(const std::string& text) {
+  static constexpr Unit kUnits[] = {{"", 1}};
+  return parse_span(text, kUnits, "a number of seconds above 0");
+}
+
+std::chrono::nanoseconds parse_time(const std::string& text) {
+  static constexpr Unit kUnits[] = {{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  return parse_span(text, kUnits, "a time like 500ms, 60s or 2m");
 }
 
 }  // namespace weft::tools

@@ -53,5 +53,7 @@ uint64_t parse_count(const std::string& text, uint64_t low, uint64_t high);
 uint64_t parse_size(const std::string& text);
 /// Seconds above 0, fractions allowed, at most a year.
 std::chrono::nanoseconds parse_seconds(const std::string& text);
+/// The same with a unit: "500ms", "60s", "2m" or "1h"; without one, seconds.
+std::chrono::nanoseconds parse_time(const std::string& text);
 
 }  // namespace weft::tools

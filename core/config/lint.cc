@@ -180,10 +180,11 @@ std::vector<Finding> overlaps(const Policy& policy) {
       if (alike(earlier, later) || covers(later, earlier)) continue;
       const std::optional<Conditions> both = common(earlier, later);
       if (!both) continue;
-      found.push_back({Severity::kOverlap, at(policy, later.place) +
-                                               "overlaps with the rule in line " +
-                                               std::to_string(earlier.place.line) + ": for " +
-                                               text_of(*both) + ", that one comes first"});
+      found.push_back({Severity::kOverlap,
+                       at(policy, later.place) + "overlaps with the rule in line " +
+                           std::to_string(earlier.place.line) + ": for " + text_of(*both) +
+                           ", that one comes first",
+                       later.place});
     }
   }
   return found;
@@ -201,8 +202,9 @@ std::vector<Finding> lint(Policy& policy, const plugin::Registry& registry) {
       if (rule.op != op) continue;
       const std::string why = why_never(rule, census, transport);
       if (why.empty()) continue;
-      found.push_back(
-          {Severity::kWarning, at(policy, rule.place) + "this rule never applies here: " + why});
+      found.push_back({Severity::kWarning,
+                       at(policy, rule.place) + "this rule never applies here: " + why,
+                       rule.place});
     }
   }
   for (const Experiment& each : policy.experiments()) {

@@ -20,6 +20,7 @@ enum class Severity : uint8_t {
 struct Finding {
   Severity severity = Severity::kError;
   std::string text;  // begins with "file:line:column: "
+  Place place = {};  // of the rule, if it is no error
 };
 
 /// The errors; or else the warnings, then the overlaps, each in the order of the file. Resolves the

@@ -3,6 +3,7 @@
 // order that is drawn for each pair of blocks.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "bench/member.hpp"
+#include "bench/pace.hpp"
 #include "hccl/hccl.h"
 #include "stats/paired_test.hpp"
 #include "weft/comm.h"
@@ -34,45 +36,83 @@ void Member::join_arms() {
   comm_ = comms_.front();
 }
 
+Call Member::of_arm(const Shape& shape, size_t arm) {
+  comm_ = comms_[arm];
+  return call(shape);
+}
+
+/// Elements that are wrong, on all ranks.
+uint64_t Member::checked_arm(const Shape& shape, size_t arm) {
+  return team_.sum(rank_, checked_call(of_arm(shape, arm)));
+}
+
 uint64_t Member::checked_arms(const Shape& shape) {
   uint64_t bad = 0;
-  for (HcclComm comm : comms_) {
-    comm_ = comm;
-    bad += checked_call(call(shape));
-  }
-  return team_.sum(rank_, bad);
+  for (size_t arm = 0; arm < comms_.size(); ++arm) bad += checked_arm(shape, arm);
+  return bad;
 }
 
 /// Microseconds of a call on the slowest rank.
-double Member::time_arm(const Shape& shape, size_t arm) {
-  comm_ = comms_[arm];
-  const Call each = call(shape);
-  const Seconds took = time_units(each, kBlock);
-  return team_.largest(rank_, took.count()) * 1e6 / double(kBlock * spec_.queue);
+double Member::time_arm(const Shape& shape, size_t arm, uint64_t units) {
+  const Seconds took = time_units(of_arm(shape, arm), units);
+  return team_.largest(rank_, took.count()) * 1e6 / double(units * spec_.queue);
 }
 
-void Member::compare(const Shape& shape) {
+/// Warms up; how many units make a block.
+uint64_t Member::block_of(const Shape& shape, size_t arm) {
+  const Seconds each = warm_up(of_arm(shape, arm));
+  return std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBlock / each.count())));
+}
+
+/// By the clock of rank 0.
+bool Member::over(Clock::time_point deadline) {
+  const bool late = rank_ == 0 && Clock::now() >= deadline;
+  return team_.largest(rank_, late ? 1 : 0) > 0;
+}
+
+/// Of many reports on all arms, those that come too soon after another one are left out.
+void Member::report(const Shape& shape, uint32_t arm) {
+  constexpr auto kOften = std::chrono::milliseconds(200);
+  if (rank_ != 0) return;
+  if (arm == Progress::kAllArms && Clock::now() < told_ + kOften) return;
+  told_ = Clock::now();
+  team_.tell(Progress{shape, arm, 0});
+}
+
+void Member::compare(const Shape& shape, double seconds) {
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
   place(shape);
+  report(shape, Progress::kAllArms);
   Comparison result{};
   result.wrong = checked_arms(shape);
-  for (int i = 0; i < kWarmUpBlocks; ++i) {
-    for (size_t arm = 0; arm < comms_.size(); ++arm) static_cast<void>(time_arm(shape, arm));
+  const bool timed = seconds > 0;
+  const uint64_t block = timed ? std::max(block_of(shape, 0), block_of(shape, 1)) : kBlock;
+  for (int i = 0; i < (timed ? 1 : kWarmUpBlocks); ++i) {
+    for (size_t arm = 0; arm < comms_.size(); ++arm) {
+      static_cast<void>(time_arm(shape, arm, block));
+    }
   }
-  stats::PairedTest test;
+  stats::PairedTest test(spec_.error);
   std::vector<double> times[2];
   std::mt19937_64 random(0x77656674);  // all ranks draw alike
-  const uint64_t most = std::max<uint64_t>(1, spec_.iterations / (kBlock * spec_.queue));
-  while (test.pairs() < most) {
+  const uint64_t most = std::max<uint64_t>(1, spec_.iterations / (block * spec_.queue));
+  const auto enough = [&] {
+    if (test.pairs() >= kAtLeast && test.verdict() != stats::PairedTest::Verdict::kOpen)
+      return true;
+    return timed ? test.pairs() >= kFewestBlocks && over(deadline) : test.pairs() >= most;
+  };
+  while (!enough()) {
     const size_t first = random() >> 63;
-    for (const size_t arm : {first, 1 - first}) times[arm].push_back(time_arm(shape, arm));
+    for (const size_t arm : {first, 1 - first}) times[arm].push_back(time_arm(shape, arm, block));
     test.add(times[0].back(), times[1].back());  // of the slowest rank: the same on all
-    if (test.pairs() >= kAtLeast && test.verdict() != stats::PairedTest::Verdict::kOpen) break;
+    report(shape, Progress::kAllArms);
   }
   if (!spec_.in_place) result.wrong += checked_arms(shape);
   if (rank_ == 0) {
     result.shape = shape;
     result.pairs = test.pairs();
-    result.block = kBlock * spec_.queue;
+    result.block = block * spec_.queue;
     result.faster = static_cast<uint32_t>(test.verdict());
     const auto ratio = test.ratio();
     std::tie(result.ratio, result.ratio_low, result.ratio_high) =

@@ -18,6 +18,7 @@
 #include "bench/spec.hpp"
 #include "bench/team.hpp"
 #include "bench/work.hpp"
+#include "process.hpp"
 
 namespace weft::tools {
 
@@ -31,8 +32,11 @@ class Member {
   void join();
   void measure(const Shape& shape);
   void explain(const Shape& shape);
-  /// The arms in turn, until one is known to be the faster.
-  void compare(const Shape& shape);
+  /// Two arms in turn, until one is known to be the faster or `seconds` are over. 0: no limit.
+  void compare(const Shape& shape, double seconds);
+  /// All arms in turn, in an order that is drawn for each turn. Who is known to be slower than
+  /// another one by far drops out. Ends when only the fastest is left or `seconds` are over.
+  void race(const Shape& shape, double seconds);
   void leave();
 
  private:
@@ -58,6 +62,7 @@ class Member {
   Seconds time_units(const Call& call, uint64_t units);
   uint64_t checked_limit(const Shape& shape);
   void time_overlap(const Call& call, uint64_t units, uint64_t batch);
+  Seconds warm_up(const Call& call);
   Plan plan(const Call& call);
   Call call(const Shape& shape) const;
   size_t stride(const Layout& layout) const;
@@ -66,8 +71,13 @@ class Member {
   template <class Time>
   std::vector<double> slowest(const Plan& timed, const Time& time) const;
   Row row(const Shape& shape, const Plan& plan, uint64_t wrong);
+  Call of_arm(const Shape& shape, size_t arm);
+  uint64_t checked_arm(const Shape& shape, size_t arm);
   uint64_t checked_arms(const Shape& shape);
-  double time_arm(const Shape& shape, size_t arm);
+  double time_arm(const Shape& shape, size_t arm, uint64_t units);
+  uint64_t block_of(const Shape& shape, size_t arm);
+  bool over(Clock::time_point deadline);
+  void report(const Shape& shape, uint32_t arm);
 
   const Spec& spec_;
   Team& team_;
@@ -76,6 +86,7 @@ class Member {
   aclrtStream stream_ = nullptr;
   HcclComm comm_ = nullptr;
   std::vector<HcclComm> comms_;           // of the arms
+  Clock::time_point told_;                // of progress, the last time
   std::map<uint32_t, Pattern> patterns_;  // by source
   std::optional<Buffer> first_;
   std::optional<Buffer> second_;  // not there in place

@@ -10,19 +10,20 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "acl/acl.h"
 #include "bench/member.hpp"
+#include "bench/pace.hpp"
 #include "bench/pattern.hpp"
 #include "hccl/hccl.h"
 
 namespace weft::tools {
 namespace {
 
-constexpr Seconds kShortestBatch{100e-6};  // reading the clock must not count
 constexpr Seconds kWarmUp{2e-3};
 constexpr uint64_t kFewestBatches = 5;
 
@@ -203,8 +204,8 @@ Seconds Member::time_units(const Call& call, uint64_t units) {
   return time_units(units, [&] { carry_out(call, spec_.queue); });
 }
 
-// Warms up until a unit's time is known well enough: as long as that, the host is to compute.
-Member::Plan Member::plan(const Call& call) {
+/// Calls until a unit's time is known well enough: the same on all ranks.
+Seconds Member::warm_up(const Call& call) {
   carry_out(call);
   uint64_t units = 1;
   double took = team_.largest(rank_, time_units(call, units).count());
@@ -212,9 +213,14 @@ Member::Plan Member::plan(const Call& call) {
     units *= 4;
     took = team_.largest(rank_, time_units(call, units).count());
   }
-  const double each = took / double(units);
+  return Seconds(took / double(units));
+}
+
+// The host is to compute for as long as a unit takes.
+Member::Plan Member::plan(const Call& call) {
+  const double each = warm_up(call).count();
   Plan plan{};
-  plan.units = std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBatch.count() / each)));
+  plan.units = std::max<uint64_t>(1, uint64_t(std::ceil(kShortestBlock / each)));
   if (work_) work_->set(Seconds(each));
   if (spec_.iterations == 0) {
     const double wanted = std::ceil(Seconds(spec_.min_time).count() / each);
@@ -354,10 +360,18 @@ void run_rank(const Spec& spec, Team& team, uint32_t rank) {
   self.join();
   // Only now: who joins tells from the cores it may use whether ranks have to share them.
   if (spec.bind) bind_to_core(team, rank);
-  if (!spec.arms.empty()) {
-    self.compare(shapes(spec).front());
-  } else {
-    for (const Shape& shape : shapes(spec)) {
+  std::vector<double> least;  // seconds, of the sizes that are left
+  for (const Shape& shape : shapes(spec)) least.push_back(least_time(spec, shape));
+  const Clock::time_point end = Clock::now() + spec.time;
+  size_t done = 0;
+  for (const Shape& shape : shapes(spec)) {
+    const double left = spec.time.count() == 0 ? 0 : Seconds(end - Clock::now()).count();
+    const double seconds = share(left, std::span(least).subspan(done++), 1);
+    if (spec.race) {
+      self.race(shape, seconds);
+    } else if (!spec.arms.empty()) {
+      self.compare(shape, spec.time.count() == 0 ? 0 : seconds);
+    } else {
       spec.explain ? self.explain(shape) : self.measure(shape);
     }
   }

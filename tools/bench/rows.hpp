@@ -12,6 +12,8 @@ class Rows {
   virtual void add(const Row&) {}
   virtual void add(const Creation&) {}
   virtual void add(const Comparison&) {}
+  virtual void add(const Standing&) {}
+  virtual void add(const Progress&) {}
 };
 
 }  // namespace weft::tools

@@ -40,6 +40,8 @@ std::vector<Shape> shapes(const Spec& spec) {
     const Shape next = shape(spec, bytes);
     if (all.empty() || all.back().count != next.count) all.push_back(next);
   };
+  for (const uint64_t bytes : spec.sizes) add(bytes);
+  if (!spec.sizes.empty()) return all;
   for (uint64_t bytes = spec.begin; bytes < spec.end; bytes *= spec.factor) add(bytes);
   add(spec.end);
   return all;

@@ -21,6 +21,7 @@ struct Spec {
   uint64_t begin = 8;    // bytes
   uint64_t end = uint64_t{64} << 20;
   uint64_t factor = 4;
+  std::vector<uint64_t> sizes;  // growing, instead of these three; empty: not
   HcclDataType type = HCCL_DATA_TYPE_FP32;
   HcclReduceOp reduce_op = HCCL_REDUCE_SUM;
   uint32_t root = 0;
@@ -33,8 +34,12 @@ struct Spec {
   bool overlap = false;   // once more while the host computes
   bool explain = false;   // one call, of which every rank tells how it was carried out
   bool creation = false;  // no call: `iterations` communicators are made
-  // Policy files of two arms that are compared; `iterations` calls of each at most.
+  // Policy files of the arms that are compared: of two by pairs of blocks, of more in a race.
+  // `iterations` calls of each at a size at most, or about `time` for all sizes together.
   std::vector<std::string> arms;
+  bool race = false;
+  std::chrono::nanoseconds time{0};
+  double error = 0.03;      // probability to call one of two equal arms the faster
   uint64_t queue = 1;       // calls between two synchronisations of the stream
   uint64_t iterations = 0;  // timed calls of a size; 0: as many as min_time needs
   std::chrono::nanoseconds min_time{300'000'000};

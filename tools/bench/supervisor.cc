@@ -146,17 +146,24 @@ void Supervisor::take_ends() {
 void Supervisor::take_messages() {
   for (Message message; team_.next_message(&message);) {
     stalled_at_ = Clock::now() + spec_.timeout;
-    if (message.kind == Message::kRow) {
-      rows_.add(message.row);
-      continue;
-    }
-    if (message.kind == Message::kCreation) {
-      rows_.add(message.creation);
-      continue;
-    }
-    if (message.kind == Message::kComparison) {
-      rows_.add(message.comparison);
-      continue;
+    switch (message.kind) {
+      case Message::kRow:
+        rows_.add(message.row);
+        continue;
+      case Message::kCreation:
+        rows_.add(message.creation);
+        continue;
+      case Message::kComparison:
+        rows_.add(message.comparison);
+        continue;
+      case Message::kStanding:
+        rows_.add(message.standing);
+        continue;
+      case Message::kProgress:
+        rows_.add(message.progress);
+        continue;
+      case Message::kFailure:
+        break;
     }
     processes_[spec_.threads ? 0 : message.rank].complained = true;
     if (!complaint_) {

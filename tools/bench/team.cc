@@ -121,6 +121,20 @@ void Team::tell(const Comparison& comparison) {
   send(message);
 }
 
+void Team::tell(const Standing& standing) {
+  Message message{};
+  message.kind = Message::kStanding;
+  message.standing = standing;
+  send(message);
+}
+
+void Team::tell(const Progress& progress) {
+  Message message{};
+  message.kind = Message::kProgress;
+  message.progress = progress;
+  send(message);
+}
+
 void Team::fail(uint32_t rank, std::string_view text) {
   Message message{};
   message.kind = Message::kFailure;

@@ -39,6 +39,10 @@ struct Creation {
   double resident;  // bytes; of processes that of the rank with the most
 };
 
+/// Times that differ by less are as good as equal: one algorithm in two communicators can differ by
+/// some percent, as their memory lies.
+inline constexpr double kMatters = 1.05;
+
 /// Two arms after so many pairs of blocks of calls. Times are of the slowest rank, of one call.
 struct Comparison {
   Shape shape;
@@ -59,14 +63,36 @@ struct Comparison {
   double ratio_high;
 };
 
+/// One arm of a race at one size. Times are of the slowest rank, of one call.
+struct Standing {
+  Shape shape;
+  uint32_t arm;
+  uint32_t slower;     // it is known to be slower than the fastest, by more than kMatters
+  uint64_t blocks;     // that were timed; 0 if a result was wrong
+  uint64_t block;      // calls
+  uint64_t wrong;      // elements, all ranks
+  char algorithm[64];  // that carried out its calls
+  double median_us;
+};
+
+/// What is being done, told whenever that changes and now and then in between.
+struct Progress {
+  static constexpr uint32_t kAllArms = UINT32_MAX;
+  Shape shape;
+  uint32_t arm;  // that makes its first calls of this size
+  uint32_t reserved;
+};
+
 /// What a rank tells the supervisor.
 struct Message {
-  enum Kind : uint32_t { kRow, kCreation, kComparison, kFailure };
+  enum Kind : uint32_t { kRow, kCreation, kComparison, kStanding, kProgress, kFailure };
   Kind kind;
   uint32_t rank;
   Row row;
   Creation creation;
   Comparison comparison;
+  Standing standing;
+  Progress progress;
   char text[1024];
 };
 // A pipe takes up to PIPE_BUF = 4096 bytes in one piece.
@@ -114,6 +140,8 @@ class Team {
   // By rank 0.
   void tell(const Creation& row);
   void tell(const Comparison& comparison);
+  void tell(const Standing& standing);
+  void tell(const Progress& progress);
   /// Reports the failure and ends this process.
   [[noreturn]] void fail(uint32_t rank, std::string_view text);
 

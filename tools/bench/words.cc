@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/names.hpp"
+#include "base/op_names.hpp"
 
 namespace weft::tools {
 namespace {
@@ -50,6 +51,13 @@ MemoryKind parse_memory(const std::string& text) {
   if (found != std::end(kMemoryNames)) return MemoryKind(found - std::begin(kMemoryNames));
   throw UsageError(
       fmt::format("'{}' is no kind of memory{}", text, did_you_mean(text, kMemoryNames)));
+}
+
+uint32_t policy_operation(Op op) {
+  const std::string_view name = op == Op::kAllToAllVC ? facts(Op::kAllToAllV).name : facts(op).name;
+  const auto found = parse_operation(name);
+  refuse(!found, fmt::format("{} is not done by an algorithm", facts(op).name));
+  return *found;
 }
 
 void refuse(bool wrong, const std::string& why) {

@@ -3,6 +3,7 @@
 // word.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 
@@ -20,6 +21,9 @@ namespace weft::tools {
 [[nodiscard]] HcclDataType parse_data_type(const std::string& text);
 [[nodiscard]] HcclReduceOp parse_reduction(const std::string& text);
 [[nodiscard]] MemoryKind parse_memory(const std::string& text);
+
+/// WEFT_OP_* of the rules that choose for an operator. Throws UsageError if there are none.
+[[nodiscard]] uint32_t policy_operation(Op op);
 
 /// Throws UsageError if `wrong`.
 void refuse(bool wrong, const std::string& why);

@@ -10,13 +10,15 @@ namespace {
 TEST(Help, ListsEverySubcommand) {
   const Outcome outcome = weft({"help"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "check", "env"}) {
+  for (const char* name :
+       {"run", "bench", "ab", "tune", "explain", "policy", "plugins", "check", "env"}) {
     EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
   }
 }
 
 TEST(Help, EverySubcommandExplainsItself) {
-  for (const char* name : {"run", "bench", "explain", "policy", "plugins", "check", "env"}) {
+  for (const char* name :
+       {"run", "bench", "ab", "tune", "explain", "policy", "plugins", "check", "env"}) {
     const Outcome outcome = weft({name, "--help"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_NE(outcome.out.find(std::string("Usage: weft ") + name), std::string::npos);

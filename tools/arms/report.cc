@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ab/report.hpp"
+#include "arms/report.hpp"
 
 #include <fmt/core.h>
 #include <fmt/format.h>

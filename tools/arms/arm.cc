@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ab/arm.hpp"
+#include "arms/arm.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/error.hpp"
-#include "base/op_names.hpp"
+#include "config/policy_text.hpp"
+#include "weft/abi.h"
 
 namespace weft::tools {
 namespace {
@@ -24,36 +24,6 @@ std::pair<std::string, plugin::Written> parse_param(std::string_view text, std::
 std::string word_of(const plugin::Written& value) {
   const std::string* name = std::get_if<std::string>(&value);
   return name != nullptr ? *name : plugin::value_text(value);
-}
-
-/// A string of TOML.
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
-}
-
-std::string settings_text(const config::Settings& settings) {
-  std::string text = fmt::format("[transport]\nuse = {}\nengine = {}\n", quoted(settings.transport),
-                                 quoted(settings.engine));
-  if (!settings.plugin_paths.empty()) {
-    std::vector<std::string> paths;
-    for (const auto& path : settings.plugin_paths) paths.push_back(quoted(path.string()));
-    text += fmt::format("\n[plugins]\npaths = [{}]\n", fmt::join(paths, ", "));
-  }
-  if (settings.memory_order) {
-    std::vector<std::string> names;
-    for (const std::string& name : *settings.memory_order) names.push_back(quoted(name));
-    text += fmt::format("\n[memory]\norder = [{}]\n", fmt::join(names, ", "));
-  }
-  return text;
-}
-
-std::string rule_text(std::string_view op, const std::string& use) {
-  return fmt::format("\n[[rule]]\nop = \"{}\"\n{}\n", op, use);
 }
 
 }  // namespace
@@ -79,28 +49,40 @@ Arm parse_arm(std::string_view text) {
   return arm;
 }
 
-std::string use_lines(const Arm& arm) {
-  std::string text = "use = " + quoted(arm.use);
-  if (arm.params.empty()) return text;
-  std::vector<std::string> params;
-  for (const auto& [name, value] : arm.params)
-    params.push_back(fmt::format("{} = {}", name, plugin::value_text(value)));
-  return text + fmt::format("\nparams = {{ {} }}", fmt::join(params, ", "));
+Arm arm_of(const config::Choice& choice) {
+  Arm arm;
+  arm.use = choice.algorithm->name;
+  for (size_t i = 0; i < choice.algorithm->params.size(); ++i) {
+    const plugin::Param& param = choice.algorithm->params[i];
+    if (choice.params[i] == param.def) continue;
+    arm.params.emplace_back(param.name, plugin::written(param, choice.params[i]));
+  }
+  return arm;
+}
+
+config::Rule rule_of(const Arm& arm, uint32_t op) {
+  config::Rule rule;
+  rule.op = op;
+  rule.use = arm.use;
+  for (const auto& [name, value] : arm.params) rule.params.push_back({name, value, {}});
+  return rule;
 }
 
 std::string policy_of(const Arm& arm, uint32_t op, const config::Settings& base,
                       const plugin::Registry& registry) {
-  std::string text = "schema = 1\n\n" + settings_text(base);
+  config::Settings settings = base;
+  settings.require_check = false;  // the algorithms that fill the rest are any
+  std::string text = "schema = 1\n" + config::toml_of(settings);
   for (uint32_t each = 1; each < WEFT_OP_COUNT; ++each) {
-    if (each == op) {
-      text += rule_text(operation_name(op), use_lines(arm));
-      continue;
-    }
     const auto& all = registry.algorithms();
     const auto any = std::find_if(all.begin(), all.end(), [each](const plugin::Algorithm& known) {
       return known.table.op == each;
     });
-    if (any != all.end()) text += rule_text(operation_name(each), use_lines({any->name, {}}));
+    if (each == op) {
+      text += '\n' + config::toml_of(rule_of(arm, op));
+    } else if (any != all.end()) {
+      text += '\n' + config::toml_of(rule_of({any->name, {}}, each));
+    }
   }
   try {
     config::Policy::parse(text, arm.text()).resolve(registry);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of the algorithms that `weft ab` compares, and the policy that lets it do the work.
+// One of several algorithms that are compared, and the policy that lets it do the work.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "config/policy.hpp"
+#include "config/rules.hpp"
 #include "plugin/registry.hpp"
 
 namespace weft::tools {
@@ -20,13 +21,18 @@ struct Arm {
 
   /// As on the command line: "plugin.algorithm:name=value:name=value".
   [[nodiscard]] std::string text() const;
+
+  friend bool operator==(const Arm&, const Arm&) = default;
 };
 
 /// Throws UsageError.
 [[nodiscard]] Arm parse_arm(std::string_view text);
 
-/// "use = ..." and, if there are any, "params = ..." of a rule.
-[[nodiscard]] std::string use_lines(const Arm& arm);
+/// The parameters that are not the default ones are named.
+[[nodiscard]] Arm arm_of(const config::Choice& choice);
+
+/// Lets the arm do every call of the operation.
+[[nodiscard]] config::Rule rule_of(const Arm& arm, uint32_t op);
 
 /// A whole policy with the transport, the memory and the plugins of `base`: the arm for `op`, and
 /// for every other operation any algorithm that there is. Throws UsageError if the arm cannot serve

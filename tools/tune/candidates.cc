@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/candidates.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/op_names.hpp"
+#include "command.hpp"
+#include "config/rules.hpp"
+#include "proof/prove.hpp"
+
+namespace weft::tools {
+namespace {
+
+/// With its parameters, in declared order.
+struct Offered {
+  const plugin::Algorithm* algorithm;
+  std::vector<int64_t> params;
+
+  friend bool operator==(const Offered&, const Offered&) = default;
+};
+
+void add(std::vector<Offered>& all, const Offered& next) {
+  if (std::ranges::find(all, next) == all.end()) all.push_back(next);
+}
+
+std::vector<Offered> offered(const LoadedPolicy& loaded, const config::Query& query) {
+  std::vector<Offered> all;
+  for (const plugin::Algorithm& each : loaded.registry->algorithms()) {
+    if (each.table.op != query.op || !config::why_not(each, query).empty()) continue;
+    add(all, {&each, config::default_values(each)});
+  }
+  for (const config::Rule& rule : loaded.policy.rules()) {
+    config::Query some = query;
+    some.bytes = rule.bytes.first;
+    if (!config::matches(rule, some) || !config::why_not(*rule.algorithm, some).empty()) continue;
+    add(all, {rule.algorithm, rule.values});
+  }
+  return all;
+}
+
+/// What the policy itself uses cannot be left out.
+void refuse_rules(const LoadedPolicy& loaded, const config::Query& query,
+                  const plugin::Algorithm& wrong) {
+  for (const config::Rule& rule : loaded.policy.rules()) {
+    if (rule.algorithm != &wrong || !rule.ranks.contains(query.ranks)) continue;
+    throw Failure(fmt::format("{}:{}: the checker refutes {}: `weft check {} --ranks {}` shows why",
+                              loaded.policy.name(), rule.use_place.line, wrong.name, wrong.name,
+                              query.ranks));
+  }
+}
+
+}  // namespace
+
+config::Query query_of(uint32_t op, uint64_t bytes, uint32_t ranks, int type, bool deterministic) {
+  config::Query query;
+  query.op = op;
+  query.bytes = bytes;
+  query.ranks = ranks;
+  query.type = type;
+  query.reduce_op = is_reduction(op) ? int32_t{HCCL_REDUCE_SUM} : -1;
+  query.deterministic = deterministic;
+  query.ranks_per_host = ranks;
+  return query;
+}
+
+Candidates candidates_for(const LoadedPolicy& loaded, const config::Query& query) {
+  Candidates found;
+  for (const Offered& each : offered(loaded, query)) {
+    const plugin::Algorithm& algorithm = *each.algorithm;
+    const proof::Fixed fixed(each.params.begin(), each.params.end());
+    const proof::Verdict verdict = proof::prove(algorithm, query.ranks, fixed);
+    if (verdict.wrong) {
+      refuse_rules(loaded, query, algorithm);
+      found.refused.push_back(fmt::format("{}: `weft check {} --ranks {}` shows a mistake",
+                                          algorithm.name, algorithm.name, query.ranks));
+      continue;
+    }
+    const bool in_order = (algorithm.table.flags & WEFT_ALGORITHM_RANK_ORDER) != 0;
+    found.all.push_back(
+        {arm_of({&algorithm, each.params, "", nullptr}), is_reduction(query.op) && !in_order});
+  }
+  return found;
+}
+
+}  // namespace weft::tools

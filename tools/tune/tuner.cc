@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/tuner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "bench/pace.hpp"
+#include "bench/supervisor.hpp"
+#include "bench/words.hpp"
+#include "config/rules.hpp"
+#include "tune/candidates.hpp"
+#include "tune/choice.hpp"
+
+namespace weft::tools {
+namespace {
+
+constexpr double kFirstPass = 0.75;  // of the time; the rest is for where algorithms change
+constexpr int kPasses = 3;
+// All is measured in two launches, the second with the candidates in reverse order: the place of a
+// communicator's memory, and when it was made, can be worth some percent.
+constexpr double kLaunches = 2;
+constexpr double kError = 1e-3;  // there are hundreds of comparisons
+
+using Seconds = std::chrono::duration<double>;
+
+double seconds_until(Clock::time_point end) { return Seconds(end - Clock::now()).count(); }
+
+/// Takes what the ranks tell of one operation.
+class Listener final : public Rows {
+ public:
+  Listener(const Task& task, bool reversed, ProgressLine& line)
+      : task_(task), reversed_(reversed), line_(line) {}
+
+  void add(const Standing& standing) override;
+  void add(const Progress& progress) override;
+
+  [[nodiscard]] const std::vector<SizeFindings>& sizes() const { return sizes_; }
+  /// "all_reduce of 1024 bytes by mesh.two_shot": what was being done.
+  [[nodiscard]] std::string where() const;
+
+ private:
+  [[nodiscard]] size_t candidate(uint32_t arm) const {
+    return reversed_ ? task_.candidates.size() - 1 - arm : arm;
+  }
+
+  const Task& task_;
+  const bool reversed_;
+  ProgressLine& line_;
+  std::vector<SizeFindings> sizes_;
+  Progress last_{};
+};
+
+void Listener::add(const Standing& standing) {
+  if (sizes_.empty() || sizes_.back().bytes != standing.shape.bytes) {
+    sizes_.push_back({standing.shape.bytes, std::vector<Timing>(task_.candidates.size()), 0});
+  }
+  sizes_.back().timings[candidate(standing.arm)] = {standing.median_us, standing.blocks,
+                                                    standing.wrong, standing.slower != 0};
+  const std::string& wanted = task_.candidates[candidate(standing.arm)].arm.use;
+  if (wanted == standing.algorithm) return;
+  throw Failure(
+      fmt::format("{} was carried out by {}, not by {}", where(), standing.algorithm, wanted));
+}
+
+void Listener::add(const Progress& progress) {
+  last_ = progress;
+  line_.show(where());
+}
+
+std::string Listener::where() const {
+  std::string text = std::string(facts(task_.op).name);
+  if (task_.op != Op::kBarrier) text += " of " + size_text(last_.shape.bytes);
+  if (last_.arm < task_.candidates.size()) {
+    text += " by " + task_.candidates[candidate(last_.arm)].arm.text();
+  }
+  return text;
+}
+
+}  // namespace
+
+/// Some sizes of one operation, as a run of its ranks.
+struct Tuner::Part {
+  size_t task = 0;
+  Spec spec;
+  std::vector<double> least;  // seconds, by size
+};
+
+Tuner::Tuner(const Spec& spec, bool deterministic, const LoadedPolicy& loaded,
+             const std::vector<Task>& tasks)
+    : spec_(spec), deterministic_(deterministic), loaded_(loaded), tasks_(tasks) {
+  for (const Task& task : tasks_) {
+    const uint32_t op = policy_operation(task.op);
+    std::vector<std::string> files;
+    for (const Candidate& each : task.candidates) {
+      files.push_back(
+          files_.add(fmt::format("{}-{}.toml", facts(task.op).name, files.size()),
+                     policy_of(each.arm, op, loaded_.policy.settings(), *loaded_.registry)));
+    }
+    arms_.push_back(std::move(files));
+    Tuned tuned;
+    tuned.findings.op = op;
+    tuned.findings.by_bytes = config::why_meaningless("bytes", op).empty();
+    tuned.findings.candidates = task.candidates;
+    tuned.stretches = choose(tuned.findings);
+    tuned_.push_back(std::move(tuned));
+  }
+}
+
+Tuner::Part Tuner::part_of(size_t task, const std::vector<uint64_t>& sizes) const {
+  Part part;
+  part.task = task;
+  part.spec = spec_;
+  part.spec.op = tasks_[task].op;
+  part.spec.arms = arms_[task];
+  part.spec.race = true;
+  part.spec.error = kError;
+  part.spec.sizes = sizes;
+  for (const Shape& shape : shapes(part.spec)) {
+    part.least.push_back(tools::least_time(part.spec, shape));
+  }
+  part.least.front() += starting_time(part.spec);
+  return part;
+}
+
+double Tuner::least_time() const {
+  double sum = 0;
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    const Part part = part_of(task, {});
+    sum = std::accumulate(part.least.begin(), part.least.end(), sum);
+  }
+  return kLaunches * sum / kFirstPass;
+}
+
+/// Between the sizes where algorithms change.
+std::vector<Tuner::Part> Tuner::more() const {
+  std::vector<Part> parts;
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    const Tuned& tuned = tuned_[task];
+    std::vector<uint64_t> sizes;
+    for (const uint64_t bytes : middles(tuned.findings, tuned.stretches)) {
+      Spec spec = spec_;
+      spec.op = tasks_[task].op;
+      spec.sizes = {bytes};
+      const uint64_t whole = shapes(spec).front().bytes;
+      const bool known = std::ranges::any_of(
+          tuned.findings.sizes, [whole](const SizeFindings& each) { return each.bytes == whole; });
+      if (!known) sizes.push_back(whole);
+    }
+    if (!sizes.empty()) parts.push_back(part_of(task, sizes));
+  }
+  return parts;
+}
+
+void Tuner::add(size_t task, const std::vector<SizeFindings>& sizes) {
+  Findings& findings = tuned_[task].findings;
+  for (SizeFindings size : sizes) {
+    const config::Query query =
+        query_of(findings.op, size.bytes, spec_.ranks, spec_.type, deterministic_);
+    const Arm before = arm_of(loaded_.policy.choose(query));
+    const auto at = std::ranges::find(findings.candidates, before, &Candidate::arm);
+    if (at == findings.candidates.end()) {
+      throw Failure(fmt::format("{}: the policy's choice {} was refused",
+                                facts(tasks_[task].op).name, before.text()));
+    }
+    size.base = size_t(at - findings.candidates.begin());
+    findings.sizes.push_back(std::move(size));
+  }
+  std::ranges::sort(findings.sizes, {}, &SizeFindings::bytes);
+  tuned_[task].stretches = choose(findings);
+}
+
+int Tuner::measure(const Part& part, double seconds, bool again, std::vector<SizeFindings>& found) {
+  Spec spec = part.spec;
+  const double timed = std::max(1e-3, seconds - starting_time(spec));
+  spec.time = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(timed));
+  if (again) std::ranges::reverse(spec.arms);
+  Listener listener(tasks_[part.task], again, *line_);
+  try {
+    if (const int code = supervise(spec, listener); code != 0) return code;
+  } catch (const Failure& failure) {
+    throw Failure(fmt::format("{}: {}", listener.where(), failure.what()));
+  }
+  if (!again) {
+    found = listener.sizes();
+    return 0;
+  }
+  for (size_t i = 0; i < found.size(); ++i) found[i] = merged(found[i], listener.sizes()[i]);
+  add(part.task, found);
+  return 0;
+}
+
+int Tuner::measure(const std::vector<Part>& parts, double seconds) {
+  const auto after = [](double time) {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(time));
+  };
+  const Clock::time_point end = after(seconds);
+  std::vector<std::vector<SizeFindings>> found(parts.size());
+  std::vector<double> least;
+  for (const Part& part : parts) least.insert(least.end(), part.least.begin(), part.least.end());
+  for (const bool again : {false, true}) {
+    const Clock::time_point until = again ? end : after(seconds / kLaunches);
+    size_t done = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Part& part = parts[i];
+      const Clock::time_point begin = Clock::now();
+      const size_t count = part.least.size();
+      const double its = share(seconds_until(until), std::span(least).subspan(done), count);
+      done += count;
+      if (const int code = measure(part, its, again, found[i]); code != 0) return code;
+      line_->note(fmt::format("{}: {} sizes, {} algorithms, launch {} of 2, {:.1f} s",
+                              facts(part.spec.op).name, count, part.spec.arms.size(), again ? 2 : 1,
+                              Seconds(Clock::now() - begin).count()));
+    }
+  }
+  return 0;
+}
+
+int Tuner::run(ProgressLine& line) {
+  line_ = &line;
+  const Clock::time_point end = Clock::now() + spec_.time;
+  std::vector<Part> parts;
+  for (size_t task = 0; task < tasks_.size(); ++task) parts.push_back(part_of(task, {}));
+  if (const int code = measure(parts, seconds_until(end) * kFirstPass); code != 0) return code;
+  for (int pass = 1; pass < kPasses; ++pass) {
+    parts = more();
+    double needed = 0;
+    for (const Part& part : parts) {
+      needed = std::accumulate(part.least.begin(), part.least.end(), needed);
+    }
+    needed *= kLaunches;
+    const double left = seconds_until(end);
+    if (parts.empty() || left < needed) break;
+    // Half of it, so that the next pass has some too; the last one takes the rest.
+    const double its = pass + 1 == kPasses ? left : std::max(needed, left / 2);
+    if (const int code = measure(parts, its); code != 0) return code;
+  }
+  return 0;
+}
+
+}  // namespace weft::tools
