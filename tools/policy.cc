@@ -39,6 +39,8 @@ etc/weft/policy.toml of the installation. No ranks and no device are needed.
         difference more than 5 %; that any of them is wrong has a probability of at most 3 %.
         Different settings of [transport] and [memory] make all sizes differ.
 
+share/doc/weft/policy.md of the installation has every key of a policy, also those of [[experiment]].
+
 Exit code: 0 if all is right, or the files do the same; 1 if there are errors (with --strict also
 warnings), or the files differ; 2 for a wrong command line. With --measure: 0 unless the second file
 is clearly slower somewhere, or a result is wrong, or something failed.)";

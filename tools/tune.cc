@@ -267,6 +267,9 @@ int tune_command(const Words& words) {
   if (code != 0) return code;
 
   TunedFor what{spec.ranks, std::nullopt, comment_of(words, spec, load, loaded)};
+  // What the usual sizes show holds beyond them; what some say that were asked for does not.
+  if (options.given("begin")) what.bytes.first = spec.begin;
+  if (options.given("end")) what.bytes.last = spec.end;
   if (options.given("type")) what.type = spec.type;
   const std::string policy = policy_text(what, tuner.tuned(), loaded.policy, *loaded.registry);
   print_tables(tuner.tuned());

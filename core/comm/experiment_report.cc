@@ -168,6 +168,8 @@ ExperimentReport parse_report(const std::string& text, const std::string& file) 
     }
     if (report.rank >= report.ranks) throw fail("there is no such rank");
     return report;
+  } catch (const nlohmann::json::parse_error& error) {
+    throw fail(fmt::format("it is not JSON from byte {} on", error.byte));
   } catch (const nlohmann::json::exception& error) {
     throw fail(error.what());
   }

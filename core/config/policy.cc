@@ -363,6 +363,8 @@ Rule Reader::read_rule(const toml::node& node) const {
 }
 
 Arm Reader::read_arm(const toml::node& node, uint32_t op) const {
+  if (!node.is_table())
+    wrong_kind(node, "arms", "an array of tables like { use = \"mesh.two_shot\" }");
   const toml::table& keys = table(node, "arms", kArmKeys);
   Arm arm;
   arm.rule.place = place_of(node.source());

@@ -2,6 +2,7 @@
 // The policy that `weft tune` makes of times, with the plugins that are installed.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -97,6 +98,34 @@ TEST_F(TunedPolicy, RulesAreForTheseRanksAndAllElseIsAsBefore) {
   EXPECT_NE(text_.find("# The rule for ring.all_reduce does not sum in rank order"),
             std::string::npos)
       << text_;
+}
+
+TEST_F(TunedPolicy, RulesAreForSizesThatWereAskedFor) {
+  const config::Policy before = base();
+  const Tuned tuned = tuned_of(WEFT_OP_ALL_REDUCE, kCandidates, {{4096, 2}, {16384, 2}}, 1);
+  const config::Policy policy = written({2, std::nullopt, {}, {4096, 16384}}, {tuned}, before);
+  EXPECT_EQ(chosen(policy, 4096, 2), "ring.all_reduce");
+  EXPECT_EQ(chosen(policy, 16384, 2), "ring.all_reduce");
+  for (const uint64_t bytes : {8U, 4095U, 16385U, 1U << 30}) {
+    EXPECT_EQ(chosen(policy, bytes, 2), chosen(before, bytes, 2)) << bytes;
+  }
+}
+
+TEST_F(TunedPolicy, SaysWhereThePluginsAreThatItsRulesNeed) {
+  const std::string file = std::string(WEFT_TEST_PLUGINS) + "/toy.so";
+  registry_.load(file);
+  const config::Policy before = base();
+  const std::vector<Candidate> candidates = {{{"mesh.two_shot", {}}, false},
+                                             {{"toy.all_reduce", {}}, false}};
+  const auto places = [&](size_t fastest) {
+    const Tuned tuned =
+        tuned_of(WEFT_OP_ALL_REDUCE, candidates, {{1024, fastest}, {4096, fastest}}, 0);
+    return written({2, std::nullopt, {}}, {tuned}, before).settings().plugin_paths;
+  };
+  EXPECT_TRUE(places(0).empty()) << "the default folder needs no word";
+  const auto found = places(1);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(std::filesystem::equivalent(found[0], file)) << found[0];
 }
 
 TEST_F(TunedPolicy, NothingFasterChangesNothing) {

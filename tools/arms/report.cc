@@ -111,8 +111,9 @@ ExperimentReport together(const std::map<uint32_t, ExperimentReport>& group) {
 std::string whose(const std::map<uint32_t, ExperimentReport>& group) {
   const uint32_t ranks = group.begin()->second.ranks;
   if (group.size() == ranks) return fmt::format("the slowest of {} ranks", ranks);
-  return fmt::format("the slowest of {} ranks, of {}: the files of the others are missing",
-                     group.size(), ranks);
+  const std::string who = group.size() == 1 ? fmt::format("rank {} alone", group.begin()->first)
+                                            : fmt::format("the slowest of {} ranks", group.size());
+  return fmt::format("{}, of {} ranks: the files of the others are missing", who, ranks);
 }
 
 nlohmann::ordered_json json_of(const ExperimentReport& report, size_t files) {
@@ -155,8 +156,10 @@ void print_text(const ExperimentReport& report, const std::string& times_of) {
   const auto found = stats::judge(static_cast<uint32_t>(report.arms.size()), report.blocks);
   const std::string rule = comm::rule_of(report, found);
   if (!rule.empty()) {
-    fmt::print("\nIn place of the experiment, before the other rules of its operation:\n\n{}",
-               rule);
+    fmt::print(
+        "\nIn place of the experiment, before the other rules of its operation (found with {} "
+        "ranks and the calls above):\n\n{}",
+        report.ranks, rule);
   } else if (found.faster) {
     fmt::print("\nNo rule follows from it: the arm was left out of some calls\n");
   }

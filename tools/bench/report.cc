@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -78,6 +79,14 @@ void Report::end(const std::string& error) {
     if (count > 0) calls += fmt::format(" {} {}", weft_way_name(way), count);
   }
   fmt::print("# calls of rank 0 by the slowest way of a buffer:{}\n", calls);
+  const bool shared = std::ranges::any_of(rows_, [](const Row& row) {
+    return std::string_view(row.call.source).find("(experiment ") != std::string_view::npos;
+  });
+  if (shared) {
+    fmt::print(
+        "# an experiment of the policy shares out the calls: an algorithm named above did some "
+        "of them\n");
+  }
 }
 
 void Report::print_json(const std::string& error) const {

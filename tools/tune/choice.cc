@@ -18,13 +18,14 @@ constexpr double kRule = 0.2;
 
 /// Compared from left to right. Sums are of logarithms.
 struct Cost {
-  size_t bad = 0;    // sizes at which the choice is clearly slower, or wrong
-  double price = 0;  // of the rules, and of what seems slower than before
-  size_t left = 0;   // sizes at which what was chosen before is good and something else is chosen
-  double loss = 0;   // sum of time / shortest time
+  size_t bad = 0;         // sizes at which the choice is clearly slower, or wrong
+  size_t other_bits = 0;  // sizes at which it sums in another order, though a good one does not
+  double price = 0;       // of the rules, and of what seems slower than before
+  size_t left = 0;  // sizes at which what was chosen before is good and something else is chosen
+  double loss = 0;  // sum of time / shortest time
   size_t changes = 0;
 
-  [[nodiscard]] auto key() const { return std::tuple(bad, price, left, loss, changes); }
+  [[nodiscard]] auto key() const { return std::tuple(bad, other_bits, price, left, loss, changes); }
 };
 
 // A choice is the number of a candidate, or the number of candidates: as before.
@@ -37,6 +38,7 @@ class Chooser {
   [[nodiscard]] std::vector<size_t> one_for_all() const;
 
  private:
+  [[nodiscard]] bool has_ordered(size_t size) const;
   [[nodiscard]] Cost of(size_t size, size_t choice) const;
   [[nodiscard]] Cost follow(Cost cost, size_t from, size_t size, size_t choice) const;
   [[nodiscard]] Cost begin(size_t choice) const;
@@ -53,12 +55,22 @@ double shortest(const SizeFindings& size) {
   return best;
 }
 
+/// Some candidate is good and sums in rank order.
+bool Chooser::has_ordered(size_t size) const {
+  for (size_t i = 0; i < findings_.candidates.size(); ++i) {
+    if (findings_.is_good(size, i) && !findings_.candidates[i].reorders) return true;
+  }
+  return false;
+}
+
 Cost Chooser::of(size_t size, size_t choice) const {
   const SizeFindings& at = findings_.sizes[size];
   const size_t candidate = choice == before_ ? at.base : choice;
   const double best = shortest(at);
   Cost cost;
   cost.bad = findings_.is_good(size, candidate) ? 0 : 1;
+  const bool reorders = choice != before_ && findings_.candidates[choice].reorders;
+  cost.other_bits = reorders && has_ordered(size) ? 1 : 0;
   const Timing& timing = at.timings[candidate];
   if (timing.blocks == 0 || !std::isfinite(best)) return cost;
   cost.loss = std::log(timing.median_us / best);
@@ -80,6 +92,7 @@ Cost Chooser::begin(size_t choice) const {
 Cost Chooser::follow(Cost cost, size_t from, size_t size, size_t choice) const {
   const Cost more = of(size, choice);
   cost.bad += more.bad;
+  cost.other_bits += more.other_bits;
   cost.price += more.price;
   cost.left += more.left;
   cost.loss += more.loss;

@@ -20,8 +20,8 @@ struct Stretch {
 };
 
 /// At every size an algorithm that is not clearly slower than the fastest, with few rules: one more
-/// is worth it only for what seems some 20 % faster. Of equally good ones, the one with the
-/// shortest times. No sizes: one stretch without a candidate.
+/// is worth it only for what seems some 20 % faster. Of equally good ones, one that sums in rank
+/// order, and the one with the shortest times. No sizes: one stretch without a candidate.
 [[nodiscard]] std::vector<Stretch> choose(const Findings& findings);
 
 /// Sizes that would tell more exactly where a stretch ends: in the middle, as ratios go, between

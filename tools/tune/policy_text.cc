@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/op_names.hpp"
@@ -29,7 +30,10 @@ std::string commented(const std::string& text) {
 config::Rule rule_for(const TunedFor& what, const Findings& findings, const Stretch& stretch) {
   config::Rule rule = rule_of(findings.candidates[*stretch.candidate].arm, findings.op);
   rule.ranks = {what.ranks, what.ranks};
-  if (findings.by_bytes) rule.bytes = stretch.bytes;
+  if (findings.by_bytes) {
+    rule.bytes = {std::max(stretch.bytes.first, what.bytes.first),
+                  std::min(stretch.bytes.last, what.bytes.last)};
+  }
   const bool has_type = config::why_meaningless("type", findings.op).empty();
   if (what.type && has_type) rule.types = 1U << *what.type;
   return rule;
@@ -64,10 +68,12 @@ class Author {
   [[nodiscard]] std::set<size_t> idle(const std::string& written,
                                       const plugin::Registry& registry) const;
   [[nodiscard]] std::string text();
+  void add_plugin_places(const plugin::Registry& registry);
 
   const TunedFor& what_;
   const std::vector<Tuned>& tuned_;
   const config::Policy& base_;
+  config::Settings settings_ = base_.settings();
   std::vector<Entry> entries_;
   std::vector<size_t> lines_;  // of the entries in the last text
 };
@@ -109,7 +115,7 @@ std::string Author::text() {
     lines_.push_back(1 + size_t(std::count(text.begin(), text.end(), '\n')));
     text += config::toml_of(entry.rule);
   }
-  return text + config::toml_of(base_.settings());
+  return text + config::toml_of(settings_);
 }
 
 /// Without those at these places; what is said before them is said before the next one.
@@ -151,7 +157,25 @@ std::set<size_t> Author::idle(const std::string& written, const plugin::Registry
   return found;
 }
 
+/// WEFT_PLUGIN_PATH may be another one when the file is read.
+void Author::add_plugin_places(const plugin::Registry& registry) {
+  for (const Entry& entry : entries_) {
+    const std::string name = entry.rule.use.substr(0, entry.rule.use.find('.'));
+    for (const plugin::Plugin& each : registry.plugins()) {
+      const auto path = std::filesystem::absolute(each.path).lexically_normal();
+      auto& paths = settings_.plugin_paths;
+      const bool known = each.path.parent_path() == plugin::default_folder() ||
+                         std::ranges::find(paths, path) != paths.end() ||
+                         std::ranges::find(paths, path.parent_path()) != paths.end();
+      if (entry.is_ours && each.name == name && each.refusal.empty() && !known) {
+        paths.push_back(path);
+      }
+    }
+  }
+}
+
 std::string Author::write(const plugin::Registry& registry) {
+  add_plugin_places(registry);
   drop(covered());
   for (;;) {
     const std::string written = text();

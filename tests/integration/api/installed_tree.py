@@ -59,7 +59,7 @@ def check_layout(prefix):
                  "share/cmake/weft/weftConfig.cmake",
                  "share/weft/examples/my_algorithm/my_algorithm.cc",
                  "share/weft/examples/my_transport/CMakeLists.txt",
-                 "share/weft/examples/my_memory/my_memory.cc", "python/hccl/manage/api.py",
+                 "share/weft/examples/my_memory/my_memory.cc", "share/doc/weft/policy.md", "python/hccl/manage/api.py",
                  "python/hccl/split/api.py", "set_env.sh"):
         if not (prefix / name).exists():
             fail(f"{name} is not installed")

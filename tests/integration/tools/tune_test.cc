@@ -103,8 +103,11 @@ TEST(Tune, ReplacesWhatIsMuchSlowerAndTheMeasuredDifferenceSaysSo) {
                                {{"WEFT_POLICY", slow}});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::string policy = read(out);
-  EXPECT_TRUE(contains(policy, "when = { ranks = \"8\", type = \"fp64\" }")) << policy;
-  EXPECT_FALSE(contains(policy, "use = \"ring.all_reduce\"")) << policy;
+  const size_t rule = policy.find("when = { bytes = \"8\", ranks = \"8\", type = \"fp64\" }");
+  ASSERT_NE(rule, std::string::npos) << policy;
+  const size_t ring = policy.find("use = \"ring.all_reduce\"");
+  ASSERT_NE(ring, std::string::npos) << "other sizes were not asked for\n" << policy;
+  EXPECT_GT(ring, policy.find("use = ", rule)) << policy;
   EXPECT_EQ(weft({"policy", "lint", "--strict", out}).code, 0);
 
   const Words measure = {"policy", "diff", slow,     out,  "--measure", "-n", "8",  "--threads",

@@ -90,8 +90,9 @@ TEST(Experiment, NamesPlaceAndRemedyOfMistakes) {
   std::string nine = "arms = [";
   for (int i = 0; i < 9; ++i) nine += "{ use = \"a.b" + std::to_string(i) + "\" }, ";
   expect_mistake(experiment("x", nine + "]\n"), "5:8: an experiment has 2 to 8 arms, not 9");
-  expect_mistake(experiment("x", "arms = [{ use = \"a.b\" }, 1]\n"),
-                 "5:26: \"arms\" must be a table, not an integer");
+  expect_mistake(
+      experiment("x", "arms = [{ use = \"a.b\" }, 1]\n"),
+      "5:26: \"arms\" must be an array of tables like { use = \"mesh.two_shot\" }, not an integer");
   expect_mistake(experiment("x", "arms = [{ use = \"a.b\" }, { used = \"a.c\" }]\n"),
                  "5:28: unknown key \"used\" in \"arms\"; did you mean \"use\"?");
   expect_mistake(experiment("x", "arms = [{ use = \"a.b\" }, { weight = 2 }]\n"),

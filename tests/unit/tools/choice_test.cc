@@ -55,6 +55,16 @@ TEST(TuneChoice, AClearWinnerGetsOneRule) {
   EXPECT_EQ(text_of(choose(findings)), "b..");
 }
 
+TEST(TuneChoice, WhatChangesTheBitsMustBeClearlyFaster) {
+  // c is what was chosen before, and slow; b seems a little faster than a, but that is not known.
+  Findings findings = make_up({{8, {1.0, 0.95, 3.0}, {2}, 2}, {32, {1.0, 0.95, 3.0}, {2}, 2}});
+  EXPECT_EQ(text_of(choose(findings)), "b..");
+  findings.candidates[1].reorders = true;
+  EXPECT_EQ(text_of(choose(findings)), "a..");
+  for (SizeFindings& size : findings.sizes) size.timings[0].slower = true;
+  EXPECT_EQ(text_of(choose(findings)), "b..");
+}
+
 TEST(TuneChoice, LinesThatCrossAreCutWhereTheyMeet) {
   // a = 1, b grows with the square root: on logarithmic axes they meet in the middle.
   const Findings findings = make_up({{1024, {1.0, 0.5, 9.0}, {0, 2}, 2},
