@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/op_names.hpp"
 #include "config/experiment.hpp"
+#include "config/policy_text.hpp"
 
 namespace weft::comm {
 namespace {
@@ -17,14 +18,12 @@ using nlohmann::ordered_json;
 
 constexpr int kForm = 1;  // of the file
 
-std::string lines_of(const config::Rule& arm) {
-  std::string text = fmt::format("use = \"{}\"\n", arm.use);
-  std::string params;
-  for (const config::RuleParam& each : arm.params) {
-    params += fmt::format("{}{} = {}", params.empty() ? "" : ", ", each.name,
-                          plugin::value_text(each.value));
-  }
-  return params.empty() ? text : text + fmt::format("params = {{ {} }}\n", params);
+/// Of an arm, for the calls of its experiment.
+std::string rule_text(const config::Experiment& about, const config::Rule& arm) {
+  config::Rule rule = about.calls;
+  rule.use = arm.use;
+  rule.params = arm.params;
+  return config::toml_of(rule);
 }
 
 std::string arm_line(const ExperimentReport::Arm& arm, const stats::ArmTimes& times, bool first) {
@@ -78,10 +77,9 @@ ExperimentReport report_of(const ExperimentTimes& times, const ExperimentSite& s
   report.rank = site.rank;
   report.ranks = site.ranks;
   report.op = operation_name(about.calls.op);
-  report.when = config::toml_of(about.calls);
   report.block = about.block;
   for (size_t i = 0; i < about.arms.size(); ++i) {
-    report.arms.push_back({config::text_of(about.arms[i]), lines_of(about.arms[i].rule),
+    report.arms.push_back({config::text_of(about.arms[i]), rule_text(about, about.arms[i].rule),
                            found.calls[i], found.off[i]});
   }
   for (const CallKey& key : found.series) report.series.push_back(describe(key));
@@ -91,9 +89,7 @@ ExperimentReport report_of(const ExperimentTimes& times, const ExperimentSite& s
 
 std::string rule_of(const ExperimentReport& report, const stats::Judgement& found) {
   if (!found.faster || !report.arms[*found.faster].off.empty()) return {};
-  const std::string when = report.when.empty() ? "" : "when = " + report.when + '\n';
-  return fmt::format("[[rule]]\nop = \"{}\"\n{}{}", report.op, when,
-                     report.arms[*found.faster].lines);
+  return report.arms[*found.faster].rule;
 }
 
 std::string text_of(const ExperimentReport& report, const std::string& whose) {
@@ -123,11 +119,11 @@ std::string json_of(const ExperimentReport& report) {
                        {"place", report.place}, {"communicator", report.communicator},
                        {"id", report.id},       {"rank", report.rank},
                        {"ranks", report.ranks}, {"op", report.op},
-                       {"when", report.when},   {"block", report.block}};
+                       {"block", report.block}};
   json["arms"] = ordered_json::array();
   for (const ExperimentReport::Arm& arm : report.arms) {
     json["arms"].push_back(
-        {{"name", arm.name}, {"lines", arm.lines}, {"calls", arm.calls}, {"off", arm.off}});
+        {{"name", arm.name}, {"rule", arm.rule}, {"calls", arm.calls}, {"off", arm.off}});
   }
   json["series"] = report.series;
   json["blocks"] = ordered_json::array();  // series, round, arm, paired, microseconds of a call
@@ -152,10 +148,9 @@ ExperimentReport parse_report(const std::string& text, const std::string& file) 
     json.at("rank").get_to(report.rank);
     json.at("ranks").get_to(report.ranks);
     json.at("op").get_to(report.op);
-    json.at("when").get_to(report.when);
     json.at("block").get_to(report.block);
     for (const ordered_json& arm : json.at("arms")) {
-      report.arms.push_back({arm.at("name"), arm.at("lines"), arm.at("calls"), arm.at("off")});
+      report.arms.push_back({arm.at("name"), arm.at("rule"), arm.at("calls"), arm.at("off")});
     }
     json.at("series").get_to(report.series);
     for (const ordered_json& each : json.at("blocks")) {

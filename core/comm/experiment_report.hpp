@@ -16,8 +16,8 @@ namespace weft::comm {
 /// Of one rank, or of all together.
 struct ExperimentReport {
   struct Arm {
-    std::string name;   // "ring.broadcast { pieces = 16 }"
-    std::string lines;  // of a rule that uses it
+    std::string name;  // "ring.broadcast { pieces = 16 }"
+    std::string rule;  // of a policy, for the same calls
     uint64_t calls = 0;
     std::string off;  // why it took no part in some calls; or empty
   };
@@ -29,7 +29,6 @@ struct ExperimentReport {
   uint32_t rank = 0;
   uint32_t ranks = 0;
   std::string op;
-  std::string when;  // of a rule for the same calls; or empty
   uint32_t block = 0;
   std::vector<Arm> arms;
   std::vector<std::string> series;  // "all_reduce of 1000 fp32, sum"

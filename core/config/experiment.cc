@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/names.hpp"
 #include "config/choice.hpp"
 #include "config/difference.hpp"
 #include "plugin/registry.hpp"
@@ -29,25 +28,6 @@ void check_arms(const Experiment& experiment, const std::string& file) {
                    "\" are alike: give them other algorithms or parameters, or leave one out");
     }
   }
-}
-
-std::string quoted(const std::string& text) { return '"' + text + '"'; }
-
-/// A list of names if there are several.
-std::string list_of(const std::vector<std::string>& names) {
-  if (names.size() == 1) return quoted(names.front());
-  std::string text;
-  for (const std::string& each : names) text += (text.empty() ? "[" : ", ") + quoted(each);
-  return text + ']';
-}
-
-template <class Name>
-std::vector<std::string> names_of(uint32_t mask, Name name) {
-  std::vector<std::string> names;
-  for (int bit = 0; bit < 32; ++bit) {
-    if ((mask >> bit & 1) != 0 && name(bit) != "unknown") names.emplace_back(name(bit));
-  }
-  return names;
 }
 
 }  // namespace
@@ -104,24 +84,6 @@ std::string canonical_text(std::span<const Experiment> experiments) {
     }
   }
   return text;
-}
-
-std::string toml_of(const Conditions& conditions) {
-  const Conditions& c = conditions;
-  std::string text;
-  const auto add = [&](bool always, const char* key, const std::string& value) {
-    if (!always) text += (text.empty() ? "{ " : ", ") + std::string(key) + " = " + value;
-  };
-  add(c.bytes == Range{}, "bytes", quoted(text_of_bytes(c.bytes)));
-  add(c.ranks == kAnyRanks, "ranks", quoted(text_of(c.ranks, kAnyRanks)));
-  add(c.hosts == kAnyHosts, "hosts", quoted(text_of(c.hosts, kAnyHosts)));
-  add(c.ranks_per_host == kAnyPerHost, "ranks_per_host",
-      quoted(text_of(c.ranks_per_host, kAnyPerHost)));
-  add(c.types == kAny, "type", list_of(names_of(c.types, type_name)));
-  add(c.reduce_ops == kAny, "reduce", list_of(names_of(c.reduce_ops, op_name)));
-  add((c.deterministic & 3) == 3, "deterministic", (c.deterministic & 2) != 0 ? "true" : "false");
-  add(c.communicators.empty(), "communicator", list_of(c.communicators));
-  return text.empty() ? text : text + " }";
 }
 
 }  // namespace weft::config

@@ -49,7 +49,4 @@ void check_experiments(std::span<const Experiment> experiments, const std::strin
 /// As rules.hpp has it of rules.
 [[nodiscard]] std::string canonical_text(std::span<const Experiment> experiments);
 
-/// `{ bytes = "1MiB..", ranks = "4" }`, as a policy has it; empty without conditions.
-[[nodiscard]] std::string toml_of(const Conditions& conditions);
-
 }  // namespace weft::config

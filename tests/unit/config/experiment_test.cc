@@ -118,18 +118,5 @@ TEST(Experiment, NamesPlaceAndRemedyOfMistakes) {
                  "5:10: \"bytes\" means nothing for barrier");
 }
 
-TEST(Experiment, ConditionsAreWrittenAsAPolicyHasThem) {
-  const std::string when =
-      "{ bytes = \"4KiB..1MiB\", ranks = \"4\", hosts = \"..2\", ranks_per_host = \"2\", type = "
-      "[\"fp16\", \"fp32\"], reduce = \"sum\", deterministic = false, communicator = [\"a\", "
-      "\"b*\"] }";
-  const Policy policy =
-      Policy::parse(with(experiment("x", "when = " + when + "\n" + kArms)), "p.toml");
-  const std::string written = toml_of(policy.experiments()[0].calls);
-  EXPECT_EQ(digest_with(experiment("x", "when = " + written + "\n" + kArms)), policy.digest())
-      << written;
-  EXPECT_EQ(toml_of(Conditions()), "");
-}
-
 }  // namespace
 }  // namespace weft::config
