@@ -12,7 +12,11 @@
 namespace weft::comm {
 namespace {
 
-enum : uint32_t { kInvitation = 1, kWithdrawal = 2, kReply = 3 };
+enum : uint32_t { kInvitation = 1, kWithdrawal = 2, kReply = 3, kReceipt = 4 };
+
+/// For the receipts of a withdrawal. Control threads answer in less than a millisecond; a process
+/// that is stopped must not hold up the others.
+constexpr std::chrono::seconds kReceiptTimeout{1};
 
 bool has(const std::vector<uint32_t>& ranks, uint32_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
@@ -52,7 +56,7 @@ std::unique_ptr<Invitations::Meeting> Invitations::arrange(const std::string& na
 }
 
 /// With the lock held, as all private functions.
-void Invitations::invite(const Wish& wish) {
+void Invitations::invite(Wish& wish) {
   auto letter = message(kInvitation);
   letter.text(wish.name).raw(std::as_bytes(std::span(wish.root->internal)));
   for (const uint32_t member : wish.members) letter.u32(member);
@@ -95,17 +99,11 @@ void Invitations::post(uint32_t to, std::span<const std::byte> bytes) {
   session_->post(to, bytes);
 }
 
-void Invitations::withdraw(const Wish& wish, const Error& why) noexcept {
+void Invitations::withdraw(Wish& wish, const Error& why) noexcept {
+  const std::string identifier = control::root_identifier(*wish.root);
   for (const uint32_t member : wish.members) {
-    if (member == rank_) continue;
-    try {
-      auto note = message(kWithdrawal);
-      note.text(control::root_identifier(*wish.root)).i32(why.code()).text(why.what());
-      post(member, note.body());
-    } catch (const std::exception& error) {
-      log::info(
-          fmt::format("rank {} keeps an invitation to {}: {}", member, wish.name, error.what()));
-    }
+    if (member == rank_ || gone_.contains(member)) continue;
+    if (tell(member, kWithdrawal, identifier, why)) wish.receipts_due.insert(member);
   }
 }
 
@@ -126,9 +124,9 @@ void Invitations::take_in(Letter letter) {
   }
   for (const auto& each : wishes_) {  // it may be done with that before it follows this one
     if (each->name != letter.name || !each->counts) continue;
-    answer(letter, Error(HCCL_SUCCESS, fmt::format("rank {} of the parent was waiting for {} under "
-                                                   "this name",
-                                                   rank_, fmt::join(each->members, ","))));
+    tell(letter.from, kReply, letter.identifier,
+         Error(HCCL_SUCCESS, fmt::format("rank {} of the parent was waiting for {} under this name",
+                                         rank_, fmt::join(each->members, ","))));
   }
   letters_.push_back(std::move(letter));
 }
@@ -146,18 +144,21 @@ Error Invitations::dispute(const Letter& letter, const Wish& wish) {
                         "{}; give the same ranks in the same order to all members",
                         letter.from, fmt::join(letter.members, ","), rank_,
                         fmt::join(wish.members, ",")));
-  answer(letter, why);
+  tell(letter.from, kReply, letter.identifier, why);
   return why;
 }
 
-void Invitations::answer(const Letter& letter, const Error& told) noexcept {
+/// About the invitation `identifier`.
+bool Invitations::tell(uint32_t to, uint32_t kind, const std::string& identifier,
+                       const Error& what) noexcept {
   try {
-    auto note = message(kReply);
-    note.text(letter.identifier).i32(told.code()).text(told.what());
-    post(letter.from, note.body());
+    auto note = message(kind);
+    note.text(identifier).i32(what.code()).text(what.what());
+    post(to, note.body());
+    return true;
   } catch (const std::exception& error) {
-    log::info(fmt::format("rank {} cannot answer an invitation to {}: {}", rank_, letter.name,
-                          error.what()));
+    log::info(fmt::format("rank {} does not learn \"{}\": {}", to, what.what(), error.what()));
+    return false;
   }
 }
 
@@ -170,6 +171,14 @@ void Invitations::take_withdrawal(const std::string& identifier, const Error& wh
     letters_.erase(letter);
   } else {
     letter->failure = why;
+  }
+}
+
+void Invitations::take_receipt(uint32_t from, const std::string& identifier) {
+  for (const auto& wish : wishes_) {
+    if (wish->first != rank_ || control::root_identifier(*wish->root) != identifier) continue;
+    wish->receipts_due.erase(from);
+    changed_.notify_all();
   }
 }
 
@@ -207,6 +216,7 @@ void Invitations::close() {
   const std::lock_guard lock(mutex_);
   session_ = nullptr;
   for (const auto& wish : wishes_) {
+    wish->receipts_due.clear();
     if (!wish->root) wish->failure = Error(HCCL_E_UNAVAIL, "the parent communicator was destroyed");
   }
   changed_.notify_all();
@@ -222,7 +232,11 @@ void Invitations::on_message(uint32_t from, std::span<const std::byte> bytes) no
     if (kind != kInvitation) {
       const auto code = static_cast<HcclResult>(decoder.i32());
       const Error told(code, decoder.text());
-      return kind == kWithdrawal ? take_withdrawal(text, told) : take_answer(text, told);
+      if (kind == kReply) return take_answer(text, told);
+      if (kind == kReceipt) return take_receipt(from, text);
+      take_withdrawal(text, told);
+      tell(from, kReceipt, text, Error(HCCL_SUCCESS, ""));
+      return;
     }
     Letter letter{from, text, {}, {}, {}, {}};
     decoder.raw(std::as_writable_bytes(std::span(letter.root.internal)));
@@ -240,6 +254,7 @@ void Invitations::on_peer_gone(uint32_t rank, const std::string& what) noexcept 
     gone_.emplace(rank, what);
     for (const auto& wish : wishes_) {
       if (!has(wish->members, rank)) continue;
+      wish->receipts_due.erase(rank);
       wish->failure = Error(HCCL_E_REMOTE, what);
       if (wish->first == rank_) abandon(*wish, *wish->failure);
     }
@@ -254,6 +269,7 @@ void Invitations::on_cut_off(const std::string& why) noexcept {
     const std::lock_guard lock(mutex_);
     cut_off_ = Error(HCCL_E_REMOTE, why);
     for (const auto& wish : wishes_) {
+      wish->receipts_due.clear();
       if (!wish->root) wish->failure = cut_off_;
     }
     changed_.notify_all();
@@ -287,8 +303,10 @@ std::string Invitations::Meeting::hint() const {
 }
 
 void Invitations::Meeting::withdraw(const Error& why) noexcept {
-  const std::lock_guard lock(box_->mutex_);
-  if (wish_->first == box_->rank_ && wish_->root) box_->withdraw(*wish_, why);
+  std::unique_lock lock(box_->mutex_);
+  if (wish_->first != box_->rank_) return;
+  box_->withdraw(*wish_, why);
+  box_->changed_.wait_for(lock, kReceiptTimeout, [&] { return wish_->receipts_due.empty(); });
 }
 
 void Invitations::Meeting::release() noexcept {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,8 +35,9 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
     uint32_t first = 0;             // the lowest of them
     std::optional<HcclRootInfo> root;
     std::optional<Error> failure;
-    std::string hint;    // why a member may not come
-    bool counts = true;  // the parent must not go away
+    std::string hint;                 // why a member may not come
+    std::set<uint32_t> receipts_due;  // members that may still follow what was withdrawn
+    bool counts = true;               // the parent must not go away
   };
 
   /// This rank's part in a sub communicator in the making.
@@ -55,7 +57,8 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
     /// What may be why a member does not come; empty if nothing is known.
     std::string hint() const;
     /// It did not come about: who has not followed this invitation yet shall not. Ranks that fit
-    /// together (the code is not HCCL_E_PARA) may try again as if nothing had been.
+    /// together (the code is not HCCL_E_PARA) may try again as if nothing had been, so this blocks
+    /// until all members know, for a second at most.
     void withdraw(const Error& why) noexcept;
     /// The parent may go away.
     void release() noexcept;
@@ -94,7 +97,7 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
     std::optional<Error> failure;  // whoever wishes for it gets this instead
   };
 
-  void invite(const Wish& wish);
+  void invite(Wish& wish);
   void need_all(const Wish& wish) const;
   void take_letters(Wish& wish);
   void take_in(Letter letter);
@@ -102,9 +105,10 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
   void take_answer(const std::string& identifier, const Error& told);
   [[nodiscard]] static bool crosses(const Letter& letter, const Wish& wish);
   [[nodiscard]] Error dispute(const Letter& letter, const Wish& wish);
-  void answer(const Letter& letter, const Error& told) noexcept;
+  void take_receipt(uint32_t from, const std::string& identifier);
+  bool tell(uint32_t to, uint32_t kind, const std::string& identifier, const Error& what) noexcept;
   void post(uint32_t to, std::span<const std::byte> bytes);
-  void withdraw(const Wish& wish, const Error& why) noexcept;
+  void withdraw(Wish& wish, const Error& why) noexcept;
   [[nodiscard]] std::string why_late(const Wish& wish) const;
 
   mutable std::mutex mutex_;  // of all below
