@@ -33,9 +33,9 @@ constexpr const char* kAbout =
 parameters plugin.algorithm:name=value; both arms must be of OPERATION.
 
 Blocks of 10 calls of either arm follow one another in pairs, in an order that is drawn for each pair;
-the time of a block is that of its slowest rank. It ends as soon as one arm has been the faster so
-often that this is no chance, and not before 20 pairs; of two arms that are equally fast, it names one
-in at most 3 % of the runs. Without a verdict it ends when --calls is used up.
+the time of a block is that of its slowest rank, and a call before it is not timed. It ends as soon as
+one arm has been the faster so often that this is no chance, and not before 20 pairs; of two arms that
+are equally fast, it names one in at most 3 % of the runs. Without a verdict it ends when --calls is used up.
 
 "mean" has its 95 % confidence interval; "ratio" is the time of B by that of A, the median over pairs,
 with the interval in which it lies with 95 % confidence. The rule is what a policy needs so that the

@@ -48,8 +48,9 @@ All algorithms of an operation take turns in the same processes, in an order tha
 turn, in blocks of calls of 100 us or more; the time of a block is that of its slowest rank. Those
 that are much slower than the fastest drop out early, so that the time goes where the choice is
 close. All is measured in two launches, the second in reverse order; a rule needs a difference of more
-than 5 % in both. A quarter of the time is kept for sizes in between, where one algorithm gives way to
-another.
+than 5 % in both. A fifth of the time is kept for sizes in between, where one algorithm gives way to
+another, and the last fifth for measuring every new choice against the one before once more: only what
+wins again gets a rule.
 Algorithms that the checker refutes are not tried; those with wrong results get no rule.
 
 Beside the policy it writes a picture of time against size (SVG), and prints a table of the medians.

@@ -6,19 +6,15 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "arms/arm.hpp"
+#include "arms/duels.hpp"
 #include "arms/judgement.hpp"
 #include "base/names.hpp"
 #include "bench/call_options.hpp"
 #include "bench/machine.hpp"
-#include "bench/pace.hpp"
-#include "bench/supervisor.hpp"
 #include "bench/words.hpp"
 #include "command.hpp"
 #include "config/difference.hpp"
@@ -31,25 +27,6 @@
 namespace weft::tools {
 namespace {
 
-constexpr double kErrorOfAll = 0.03;
-constexpr double kLaunches = 2;  // the second one with the policies in the other order
-
-using Seconds = std::chrono::duration<double>;
-
-class Watcher final : public Judgement {
- public:
-  Watcher(Op op, ProgressLine& line) : op_(op), line_(line) {}
-
-  using Judgement::add;
-  void add(const Progress& progress) override {
-    line_.show(fmt::format("{} of {} bytes", facts(op_).name, progress.shape.bytes));
-  }
-
- private:
-  const Op op_;
-  ProgressLine& line_;
-};
-
 /// The settings on which the time of every call depends.
 bool same_engine(const LoadedPolicy& first, const LoadedPolicy& second) {
   const auto all = config::setting_differences(first.policy, second.policy);
@@ -59,11 +36,11 @@ bool same_engine(const LoadedPolicy& first, const LoadedPolicy& second) {
 }
 
 /// One run for each operation for which the two differ somewhere, with these sizes.
-std::vector<Spec> differing(const LoadedPolicy& first, const LoadedPolicy& second, const Spec& spec,
-                            const std::vector<Op>& ops) {
+Duels differing(const LoadedPolicy& first, const LoadedPolicy& second, const Spec& spec,
+                const std::vector<Op>& ops) {
   const bool all = !same_engine(first, second);
   const bool deterministic = config::environment().deterministic.value_or(0) != 0;
-  std::vector<Spec> found;
+  Duels found;
   for (const Op op : ops) {
     Spec one = spec;
     one.op = op;
@@ -77,48 +54,6 @@ std::vector<Spec> differing(const LoadedPolicy& first, const LoadedPolicy& secon
     if (!one.sizes.empty()) found.push_back(std::move(one));
   }
   return found;
-}
-
-size_t cells_of(const std::vector<Spec>& runs) {
-  return std::accumulate(runs.begin(), runs.end(), size_t{0},
-                         [](size_t sum, const Spec& run) { return sum + run.sizes.size(); });
-}
-
-/// Seconds, by run and size.
-std::vector<double> least_times(const std::vector<Spec>& runs) {
-  std::vector<double> least;
-  for (const Spec& run : runs) {
-    const size_t first = least.size();
-    for (const Shape& shape : shapes(run)) least.push_back(least_time(run, shape));
-    least[first] += starting_time(run);
-  }
-  return least;
-}
-
-/// What the second launch found, in which the two have changed places.
-Comparison turned(const Comparison& found) {
-  Comparison other = found;
-  std::swap(other.arms[0], other.arms[1]);
-  other.faster = found.faster == 0 ? 0 : 3 - found.faster;
-  other.ratio = 1 / found.ratio;
-  other.ratio_low = 1 / found.ratio_high;
-  other.ratio_high = 1 / found.ratio_low;
-  return other;
-}
-
-/// Of two launches; one is the faster if both say so.
-Comparison merged(const Comparison& first, const Comparison& second) {
-  const auto mean = [](double a, double b) { return std::sqrt(a * b); };
-  Comparison both = first;
-  both.wrong = first.wrong + second.wrong;
-  both.faster = first.faster == second.faster ? first.faster : 0;
-  both.ratio = mean(first.ratio, second.ratio);
-  both.ratio_low = mean(first.ratio_low, second.ratio_low);
-  both.ratio_high = mean(first.ratio_high, second.ratio_high);
-  for (size_t arm = 0; arm < 2; ++arm) {
-    both.arms[arm].median_us = mean(first.arms[arm].median_us, second.arms[arm].median_us);
-  }
-  return both;
 }
 
 class Totals {
@@ -178,13 +113,13 @@ void Totals::print_all() const {
       cells_, std::exp(sum_ / n), low, high, verdict, faster_, slower_);
 }
 
-void check_time(const Spec& spec, const std::vector<double>& least) {
-  const double needed = std::ceil(kLaunches * std::accumulate(least.begin(), least.end(), 0.0));
-  const double given = Seconds(spec.time).count();
+void check_time(const Spec& spec, const Duels& duels) {
+  const double needed = std::ceil(least_time(duels));
+  const double given = std::chrono::duration<double>(spec.time).count();
   refuse(given < needed,
          fmt::format("--time: {:g}s is too short to measure the {} that differ: take {:g}s or "
                      "more, or fewer operations (--ops) or sizes (-b, -e, -f)",
-                     given, least.size(), needed));
+                     given, cells_of(duels), needed));
 }
 
 }  // namespace
@@ -197,46 +132,23 @@ int measure_policies(const std::string& first, const std::string& second, const 
   for (const std::string& file : {first, second}) {
     base.arms.push_back(std::filesystem::absolute(file).string());
   }
-  std::vector<Spec> runs = differing(load_policy(first), load_policy(second), base, ops);
-  const size_t cells = cells_of(runs);
-  if (cells == 0) {
+  const Duels duels = differing(load_policy(first), load_policy(second), base, ops);
+  if (duels.empty()) {
     fmt::print("for {} ranks and these sizes, the policies do the same\n", spec.ranks);
     return kOk;
   }
-  const std::vector<double> least = least_times(runs);
-  check_time(spec, least);
+  check_time(spec, duels);
   fmt::print("# {} {}, {}, on {}\n", spec.ranks, spec.threads ? "threads" : "processes",
              type_name(spec.type), machine_text());
   print_head();
   std::fflush(stdout);
-  ProgressLine line(Seconds(spec.time).count());
-  const Clock::time_point begin = Clock::now();
+  const double seconds = std::chrono::duration<double>(spec.time).count();
+  ProgressLine line(seconds);
   Totals totals;
-  std::vector<std::vector<Comparison>> found;
-  for (const bool again : {false, true}) {
-    const Clock::time_point end = begin + (again ? spec.time : spec.time / 2);
-    size_t done = 0;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      Spec& run = runs[i];
-      const double its = share(Seconds(end - Clock::now()).count(), std::span(least).subspan(done),
-                               run.sizes.size());
-      done += run.sizes.size();
-      run.error = kErrorOfAll / double(cells);
-      run.time = std::chrono::duration_cast<std::chrono::nanoseconds>(
-          Seconds(std::max(1e-3, its - starting_time(run))));
-      Watcher watcher(run.op, line);
-      if (const int code = supervise(run, watcher); code != 0) return code;
-      line.clear();
-      std::swap(run.arms[0], run.arms[1]);
-      if (!again) {
-        found.push_back(watcher.found());
-        continue;
-      }
-      for (size_t cell = 0; cell < found[i].size(); ++cell) {
-        totals.print(run.op, merged(found[i][cell], turned(watcher.found()[cell])));
-      }
-    }
-  }
+  const int code = run_duels(duels, seconds, line, [&](size_t duel, const Comparison& found) {
+    totals.print(duels[duel].op, found);
+  });
+  if (code != 0) return code;
   totals.print_all();
   if (totals.wrong() != 0) throw Failure(fmt::format("{} elements are wrong", totals.wrong()));
   return totals.slower() ? kFailed : kOk;

@@ -18,7 +18,7 @@ constexpr double kRule = 0.2;
 
 /// Compared from left to right. Sums are of logarithms.
 struct Cost {
-  size_t bad = 0;         // sizes at which the choice is clearly slower, or wrong
+  size_t bad = 0;  // sizes at which the choice is clearly slower, wrong, or another is settled
   size_t other_bits = 0;  // sizes at which it sums in another order, though a good one does not
   double price = 0;       // of the rules, and of what seems slower than before
   size_t left = 0;  // sizes at which what was chosen before is good and something else is chosen
@@ -68,7 +68,8 @@ Cost Chooser::of(size_t size, size_t choice) const {
   const size_t candidate = choice == before_ ? at.base : choice;
   const double best = shortest(at);
   Cost cost;
-  cost.bad = findings_.is_good(size, candidate) ? 0 : 1;
+  const bool fits = at.settled ? candidate == *at.settled : findings_.is_good(size, candidate);
+  cost.bad = fits ? 0 : 1;
   const bool reorders = choice != before_ && findings_.candidates[choice].reorders;
   cost.other_bits = reorders && has_ordered(size) ? 1 : 0;
   const Timing& timing = at.timings[candidate];

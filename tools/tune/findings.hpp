@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "arms/arm.hpp"
@@ -25,8 +26,9 @@ struct Timing {
 
 struct SizeFindings {
   uint64_t bytes = 0;
-  std::vector<Timing> timings;  // of the candidates, in their order
-  size_t base = 0;              // the candidate that the policy chose before
+  std::vector<Timing> timings;         // of the candidates, in their order
+  size_t base = 0;                     // the candidate that the policy chose before
+  std::optional<size_t> settled = {};  // the only candidate that is left to choose
 };
 
 struct Findings {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 
+#include "arms/duels.hpp"
 #include "bench/pace.hpp"
 #include "bench/supervisor.hpp"
 #include "bench/words.hpp"
@@ -17,7 +18,9 @@
 namespace weft::tools {
 namespace {
 
-constexpr double kFirstPass = 0.75;  // of the time; the rest is for where algorithms change
+// Parts of the time.
+constexpr double kFirstPass = 0.6;  // for all
+constexpr double kFinding = 0.8;    // with what comes after it, for sizes where algorithms change
 constexpr int kPasses = 3;
 // All is measured in two launches, the second with the candidates in reverse order: the place of a
 // communicator's memory, and when it was made, can be worth some percent.
@@ -55,7 +58,7 @@ class Listener final : public Rows {
 
 void Listener::add(const Standing& standing) {
   if (sizes_.empty() || sizes_.back().bytes != standing.shape.bytes) {
-    sizes_.push_back({standing.shape.bytes, std::vector<Timing>(task_.candidates.size()), 0});
+    sizes_.push_back({standing.shape.bytes, std::vector<Timing>(task_.candidates.size()), 0, {}});
   }
   sizes_.back().timings[candidate(standing.arm)] = {standing.median_us, standing.blocks,
                                                     standing.wrong, standing.slower != 0};
@@ -218,12 +221,11 @@ int Tuner::measure(const std::vector<Part>& parts, double seconds) {
   return 0;
 }
 
-int Tuner::run(ProgressLine& line) {
-  line_ = &line;
-  const Clock::time_point end = Clock::now() + spec_.time;
+int Tuner::find(Clock::time_point end) {
   std::vector<Part> parts;
   for (size_t task = 0; task < tasks_.size(); ++task) parts.push_back(part_of(task, {}));
-  if (const int code = measure(parts, seconds_until(end) * kFirstPass); code != 0) return code;
+  const double first = seconds_until(end) * kFirstPass / kFinding;
+  if (const int code = measure(parts, first); code != 0) return code;
   for (int pass = 1; pass < kPasses; ++pass) {
     parts = more();
     double needed = 0;
@@ -238,6 +240,64 @@ int Tuner::run(ProgressLine& line) {
     if (const int code = measure(parts, its); code != 0) return code;
   }
   return 0;
+}
+
+/// Where something else is chosen than before, the two are measured once more, without the others:
+/// a choice among many at many sizes is sometimes chance, and what holds on a machine may change
+/// within a minute.
+int Tuner::confirm(double seconds) {
+  Duels duels;
+  struct Claim {
+    size_t task;
+    size_t candidate;
+  };
+  std::vector<Claim> claims;  // of the duels
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    Tuned& tuned = tuned_[task];
+    for (const Stretch& stretch : tuned.stretches) {
+      for (size_t i = stretch.first; i <= stretch.last && !tuned.findings.sizes.empty(); ++i) {
+        SizeFindings& size = tuned.findings.sizes[i];
+        size.settled = stretch.candidate.value_or(size.base);
+        if (*size.settled == size.base || !tuned.findings.is_right(size.base)) continue;
+        Spec duel = spec_;
+        duel.op = tasks_[task].op;
+        duel.arms = {arms_[task][size.base], arms_[task][*size.settled]};
+        duel.sizes = {size.bytes};
+        duels.push_back(std::move(duel));
+        claims.push_back({task, *size.settled});
+      }
+    }
+  }
+  if (duels.empty()) return 0;
+  const auto answer = [&](size_t number, const Comparison& found) {
+    const Claim& claim = claims[number];
+    Tuned& tuned = tuned_[claim.task];
+    if (found.wrong != 0) {
+      throw Failure(fmt::format("{} of {}: {} elements are wrong, though none was before",
+                                facts(tasks_[claim.task].op).name, size_text(found.shape.bytes),
+                                found.wrong));
+    }
+    const auto size =
+        std::ranges::find(tuned.findings.sizes, found.shape.bytes, &SizeFindings::bytes);
+    if (found.ratio * kMatters < 1) return;
+    size->settled = size->base;
+    line_->note(fmt::format("{} of {}: {} takes {:.2f} times as long as {} in the end, no rule",
+                            facts(tasks_[claim.task].op).name, size_text(size->bytes),
+                            tuned.findings.candidates[claim.candidate].arm.text(), found.ratio,
+                            tuned.findings.candidates[size->base].arm.text()));
+  };
+  if (const int code = run_duels(duels, seconds, *line_, answer); code != 0) return code;
+  for (Tuned& tuned : tuned_) tuned.stretches = choose(tuned.findings);
+  return 0;
+}
+
+int Tuner::run(ProgressLine& line) {
+  line_ = &line;
+  const Clock::time_point begin = Clock::now();
+  const auto whole = std::chrono::duration_cast<Clock::duration>(spec_.time);
+  const auto finding = std::chrono::duration_cast<Clock::duration>(whole * kFinding);
+  if (const int code = find(begin + finding); code != 0) return code;
+  return confirm(seconds_until(begin + whole));
 }
 
 }  // namespace weft::tools

@@ -29,8 +29,9 @@ class Tuner {
   /// Seconds for one pass over everything.
   [[nodiscard]] double least_time() const;
 
-  /// Measures and chooses: the results are in the order of the tasks. Blocks for about
-  /// spec.time. 0, or 128 + the signal that interrupted it. Throws Failure.
+  /// Measures and chooses: the results are in the order of the tasks. What is chosen anew has won
+  /// once more, in a duel with what the policy chose. Blocks for about spec.time. 0, or 128 + the
+  /// signal that interrupted it. Throws Failure.
   int run(ProgressLine& line);
   [[nodiscard]] const std::vector<Tuned>& tuned() const { return tuned_; }
 
@@ -38,6 +39,8 @@ class Tuner {
   struct Part;
   [[nodiscard]] Part part_of(size_t task, const std::vector<uint64_t>& sizes) const;
   [[nodiscard]] std::vector<Part> more() const;
+  int find(Clock::time_point end);
+  int confirm(double seconds);
   int measure(const std::vector<Part>& parts, double seconds);
   int measure(const Part& part, double seconds, bool again, std::vector<SizeFindings>& found);
   void add(size_t task, const std::vector<SizeFindings>& sizes);

@@ -135,6 +135,21 @@ TEST(TuneChoice, WhatThePolicyDoesWellNeedsNoRule) {
   expect_whole(findings, found);
 }
 
+TEST(TuneChoice, WhatIsSettledIsChosenWhateverTheTimesSay) {
+  Findings findings = make_up({{8, {1.0, 0.5}, {0}, 0},
+                               {32, {1.0, 0.5}, {0}, 0},
+                               {128, {1.0, 0.5}, {0}, 0},
+                               {512, {1.0, 0.9}, {}, 0}});
+  findings.sizes[0].settled = 1;
+  findings.sizes[1].settled = findings.sizes[3].settled = 0;  // as before
+  findings.sizes[2].settled = 1;
+  const std::vector<Stretch> found = choose(findings);
+  ASSERT_EQ(found.size(), 4U) << text_of(found);
+  for (const size_t i : {0, 2}) EXPECT_EQ(found[i].candidate, 1U);
+  for (const size_t i : {1, 3}) EXPECT_FALSE(found[i].candidate.has_value());
+  expect_whole(findings, found);
+}
+
 TEST(TuneChoice, WrongResultsRuleAnAlgorithmOut) {
   Findings findings = make_up({{8, {1.0, 0.1}, {0}, 0}, {32, {1.0, 0.1}, {0}, 0}});
   findings.sizes[1].timings[1] = {0, 0, 3, false};
