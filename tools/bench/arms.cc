@@ -52,8 +52,8 @@ uint64_t Member::checked_arms(const Shape& shape) {
   return bad;
 }
 
-/// Microseconds of a call on the slowest rank, in a row of such calls: the first one is not timed. It
-/// begins as the other arm has left the ranks, which with more ranks than cores takes up to
+/// Microseconds of a call on the slowest rank, in a row of such calls: the first one is not timed.
+/// It begins as the other arm has left the ranks, which with more ranks than cores takes up to
 /// milliseconds.
 double Member::time_arm(const Shape& shape, size_t arm, uint64_t units) {
   const Call call = of_arm(shape, arm);
