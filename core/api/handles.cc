@@ -122,8 +122,9 @@ using Clock = std::chrono::steady_clock;
 
 // No operator comes for so long: nobody goes on issuing them.
 constexpr std::chrono::milliseconds kLull{2};
-// For those on their way to end, while no other begins.
+// For one of those on their way to end, while no other begins; for all of them.
 constexpr std::chrono::milliseconds kLongest{250};
+constexpr std::chrono::seconds kLongestOfAll{10};
 constexpr std::chrono::microseconds kLook{100};
 
 /// While it lives, no operator of the communicator begins. Else a thread that issues one after the
@@ -155,12 +156,19 @@ class Closure {
           "ranks of a sub communicator of this one have not met yet; destroy that first, or "
           "try again");
     }
-    const Clock::time_point since = Clock::now();
+    const Clock::time_point begin = Clock::now();
+    Clock::time_point since = begin;
+    uint64_t ended = found_->ended();
     for (bool others = false;;) {
       const bool issuing = slot_.operators.load(std::memory_order_acquire) != 0;
       if (!issuing && !found_->busy()) return;
       others = others || issuing || closed_->wanted;
-      if (Clock::now() - since > (others ? kLongest : kLull)) {
+      const Clock::time_point now = Clock::now();
+      if (others && found_->ended() != ended) {
+        ended = found_->ended();
+        since = now;
+      }
+      if (now - since > (others ? kLongest : kLull) || now - begin > kLongestOfAll) {
         throw Error(HCCL_E_AGAIN,
                     issuing ? "an operator of this communicator is being issued; try again"
                             : "a call of this communicator has not ended; synchronise its streams "

@@ -182,6 +182,10 @@ class Communicator final : private control::Listener {
     return any_on_the_way() || messenger_->busy() || registrations_->busy() ||
            (tasks_engine_ != nullptr && tasks_engine_->busy());
   }
+  /// Calls that have ended, as far as busy() has seen.
+  [[nodiscard]] uint64_t ended() const noexcept {
+    return tasks_engine_ != nullptr ? tasks_engine_->ended() : executor_->done();
+  }
   /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
   [[nodiscard]] int32_t health() const noexcept;
   [[nodiscard]] LastCall last_call() const noexcept;

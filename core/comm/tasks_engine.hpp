@@ -67,6 +67,7 @@ class TasksEngine {
 
   void peer_gone() noexcept { pending_->peer_gone(); }
   [[nodiscard]] bool busy() { return pending_ != nullptr && pending_->busy(); }
+  [[nodiscard]] uint64_t ended() { return pending_ == nullptr ? 0 : pending_->ended(); }
 
  private:
   TasksEngine(const weft_transport& transport, void* endpoint, const weft_endpoint_params& params,

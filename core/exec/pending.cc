@@ -160,6 +160,11 @@ bool Pending::busy() {
   return !on_their_way_.empty();
 }
 
+uint64_t Pending::ended() {
+  const std::lock_guard lock(mutex_);
+  return issued_ - on_their_way_.size();
+}
+
 void Pending::fail(int32_t code, const std::string& text) noexcept {
   watch_.give_up(code, text);
   std::unique_lock lock(mutex_);

@@ -62,6 +62,8 @@ class Pending {
   void peer_gone() noexcept;
   /// Some call has not ended yet.
   [[nodiscard]] bool busy();
+  /// Calls that have ended, as far as busy() has seen.
+  [[nodiscard]] uint64_t ended();
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -122,9 +122,9 @@ extern HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint
 /*
  * Frees a communicator; the handle is dead afterwards. Local: never waits for peers. NULL is fine.
  * HCCL_E_AGAIN while a call on it is unfinished or being issued. If another thread goes on issuing,
- * its next call waits for up to 250 ms, so that those before it can end. HCCL_E_PARA for a handle
- * that is none (any more), as in all functions. Any thread, whatever its device. One that is
- * destroyed or resumed on another thread is waited for, at most 10 s.
+ * its next call waits while those before it end, up to 250 ms for the next one and 10 s in all.
+ * HCCL_E_PARA for a handle that is none (any more), as in all functions. Any thread, whatever its
+ * device. One that is destroyed or resumed on another thread is waited for, at most 10 s.
  */
 extern HcclResult HcclCommDestroy(HcclComm comm) HCOMM_WEAK_SYMBOL;
 
