@@ -30,7 +30,7 @@ void Finder::load(const fs::path& path) {
 
 void Finder::load_usual_places() {
   std::optional<config::Policy> policy;
-  attempt([&] { policy = config::Policy::load(config::Policy::default_file()); });
+  attempt([&] { policy = config::Policy::load_default(); });
   for (const fs::path& path : plugin_places(policy ? &*policy : nullptr)) load(path);
 }
 

@@ -18,8 +18,8 @@ LoadedPolicy read_policy(const std::string& file) {
   const std::string from = !file.empty()                ? "given"
                            : config::Policy::is_given() ? "WEFT_POLICY"
                                                         : "default";
-  config::Policy policy = config::Policy::load(file.empty() ? config::Policy::default_file()
-                                                            : std::filesystem::path(file));
+  config::Policy policy =
+      file.empty() ? config::Policy::load_default() : config::Policy::load(file);
   auto registry = std::make_unique<plugin::Registry>();
   for (const auto& place : plugin_places(&policy)) registry->load(place);
   return {std::move(registry), std::move(policy), from};

@@ -14,7 +14,9 @@
 
 #include "base/install.hpp"
 #include "command.hpp"
+#include "finder.hpp"
 #include "options.hpp"
+#include "plugin/registry.hpp"
 
 namespace weft::tools {
 namespace {
@@ -43,13 +45,13 @@ Build it, and see that it is found (ASCEND_HOME_PATH: where weft is installed):
 )";
 constexpr const char* kUseAlgorithm = R"(Prove it, or see how it is wrong:
   weft check {1}/build/{0}.so
-To use it, name {0}.all_reduce in a rule of a policy: docs/policy.md.
+To use it, name {0}.all_reduce in a rule of a policy: {2}.
 )";
-constexpr const char* kUseTransport = R"(To use it, write this into a policy (docs/policy.md):
+constexpr const char* kUseTransport = R"(To use it, write this into a policy ({2}):
   [transport]
   use = "{0}"
 )";
-constexpr const char* kUseMemory = R"(To use it, write this into a policy (docs/policy.md):
+constexpr const char* kUseMemory = R"(To use it, write this into a policy ({2}):
   [memory]
   order = ["{0}", "heap"]
 )";
@@ -77,6 +79,15 @@ void check_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   });
   if (!good) throw UsageError(fmt::format("'{}' is no name: a-z, 0-9 and _ make one", name));
+  Finder installed("weft new");
+  installed.load(plugin::default_folder());
+  for (const plugin::Plugin& each : installed.registry().plugins()) {
+    if (each.name != name) continue;
+    throw UsageError(
+        fmt::format("a plugin of the installation is called '{}': {}; choose another "
+                    "name",
+                    name, each.path.string()));
+  }
 }
 
 std::string read(const fs::path& file) {
@@ -144,8 +155,9 @@ int new_command(const Words& words) {
   check_name(given[1]);
   if (folder.empty()) folder = given[1];
   create(folder, kind, given[1]);
+  const fs::path page = install_prefix() / "share" / "doc" / "weft" / "policy.md";
   fmt::print(fmt::runtime(kNext), given[1], folder);
-  fmt::print(fmt::runtime(kind.use), given[1], folder);
+  fmt::print(fmt::runtime(kind.use), given[1], folder, page.string());
   return kOk;
 }
 

@@ -39,7 +39,8 @@ constexpr const char* kWords = "words";
 
 std::string shown_name(const std::string& names) {
   const size_t comma = names.find(',');
-  return comma == std::string::npos ? "--" + names : "-" + names.substr(comma + 1);
+  if (comma == std::string::npos) return "--" + names;
+  return fmt::format("-{}, --{}", names.substr(comma + 1), names.substr(0, comma));
 }
 
 Options::Setter with_name(const std::string& names, const Options::Setter& set) {
@@ -165,6 +166,16 @@ uint64_t parse_count(const std::string& text, uint64_t low, uint64_t high) {
     throw UsageError(fmt::format("'{}' is not a number from {} to {}", text, low, high));
   }
   return number;
+}
+
+Words parse_list(const std::string& text) {
+  Words list;
+  for (size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    list.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return list;
 }
 
 uint64_t parse_size(const std::string& text) {

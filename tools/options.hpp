@@ -51,6 +51,8 @@ class Options {
 uint64_t parse_count(const std::string& text, uint64_t low, uint64_t high);
 /// Bytes: "8", "1K", "64M", "2G" (powers of 1024; "KiB" and the like are the same).
 uint64_t parse_size(const std::string& text);
+/// What stands between commas; nothing for an empty text.
+Words parse_list(const std::string& text);
 /// Seconds above 0, fractions allowed, at most a year.
 std::chrono::nanoseconds parse_seconds(const std::string& text);
 /// The same with a unit: "500ms", "60s", "2m" or "1h"; without one, seconds.

@@ -60,6 +60,7 @@ written even so) or something failed; 2 for a wrong command line. Interrupted, i
 
 struct Wishes {
   std::string ops;
+  std::string without;
   std::string out = "tuned.toml";
   std::string plot;
   std::string json;
@@ -75,6 +76,8 @@ void add_options(Options& options, Spec& spec, Wishes& wishes) {
   options.value("time", "T", "how long to measure: 90s, 2m (60s)",
                 [&spec](const std::string& given) { spec.time = parse_time(given); });
   options.value("ops", "A,B", "operations (all that algorithms do)", text(wishes.ops));
+  options.value("without", "A,B", "algorithms that are not tried, by their full names",
+                text(wishes.without));
   add_sizes_options(options, spec, "16M");
   options.value("type,d", "TYPE", "type of the elements, and of the calls that the rules are for",
                 [&spec](const std::string& given) { spec.type = parse_data_type(given); });
@@ -98,25 +101,32 @@ void check_files(const Wishes& wishes) {
   }
 }
 
-/// Tells what will be measured. Operations with a single algorithm need not be.
-std::vector<Task> plan(const std::vector<Op>& ops, const Spec& spec, bool deterministic,
-                       const LoadedPolicy& loaded) {
+struct Plan {
   std::vector<Task> tasks;
+  std::string text;
+};
+
+/// What will be measured. Operations with a single algorithm need not be.
+Plan plan_for(const std::vector<Op>& ops, const Spec& spec, bool deterministic,
+              const LoadedPolicy& loaded, const Words& unwanted) {
+  Plan plan;
   for (const Op op : ops) {
     const uint32_t number = policy_operation(op);
     const Candidates found =
-        candidates_for(loaded, query_of(number, 0, spec.ranks, spec.type, deterministic));
-    for (const std::string& each : found.refused) fmt::print("# not tried: {}\n", each);
+        candidates_for(loaded, query_of(number, 0, spec.ranks, spec.type, deterministic), unwanted);
+    for (const std::string& each : found.refused) {
+      plan.text += fmt::format("# not tried: {}\n", each);
+    }
     std::string names;
     for (const Candidate& each : found.all) names += ' ' + each.arm.text();
     if (found.all.size() < 2) {
-      fmt::print("# {}:{}, nothing else to choose from\n", facts(op).name, names);
+      plan.text += fmt::format("# {}:{}, nothing else to choose from\n", facts(op).name, names);
       continue;
     }
-    fmt::print("# {}:{}\n", facts(op).name, names);
-    tasks.push_back({op, found.all});
+    plan.text += fmt::format("# {}:{}\n", facts(op).name, names);
+    plan.tasks.push_back({op, found.all});
   }
-  return tasks;
+  return plan;
 }
 
 std::string sizes_text(const Spec& spec) {
@@ -249,16 +259,17 @@ int tune_command(const Words& words) {
   const bool deterministic =
       wishes.deterministic || config::environment().deterministic.value_or(0) != 0;
   const std::string load = load_text();  // before the ranks are the load
-  fmt::print("# {}, on {}, {}\n", setting_text(spec), machine_text(), load);
+  const Words unwanted = known_algorithms(wishes.without, *loaded.registry);
+  const Plan plan = plan_for(ops, spec, deterministic, loaded, unwanted);
+  Tuner tuner(spec, deterministic, loaded, plan.tasks);
+  check_time(tuner, spec);
+  fmt::print("# {}, on {}, {}\n{}", setting_text(spec), machine_text(), load, plan.text);
+  if (plan.tasks.empty()) throw Failure("there is nothing to choose from, so nothing is written");
   if (!loaded.policy.experiments().empty()) {
     fmt::print("# the experiments of {} are left out\n", loaded.policy.name());
   }
-  const std::vector<Task> tasks = plan(ops, spec, deterministic, loaded);
-  if (tasks.empty()) throw Failure("there is nothing to choose from, so nothing is written");
-  Tuner tuner(spec, deterministic, loaded, tasks);
-  check_time(tuner, spec);
   const double seconds = std::chrono::duration<double>(spec.time).count();
-  fmt::print("# about {:g} s for {} operations\n", seconds, tasks.size());
+  fmt::print("# about {:g} s for {} operations\n", seconds, plan.tasks.size());
   std::fflush(stdout);
   Signals signals;
   ProgressLine line(seconds);

@@ -19,8 +19,7 @@ std::shared_ptr<const config::Policy> Library::load_policy() {
   const std::lock_guard lock(mutex_);
   // Before the policy is read: a runtime should learn the text of what is wrong with it.
   registry_.load(plugin::default_folder());
-  auto policy =
-      std::make_shared<config::Policy>(config::Policy::load(config::Policy::default_file()));
+  auto policy = std::make_shared<config::Policy>(config::Policy::load_default());
   for (const auto& path : plugin::path_variable()) registry_.load(path);
   for (const auto& path : policy->settings().plugin_paths) registry_.load(path);
   policy->resolve(registry_);

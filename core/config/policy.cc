@@ -443,6 +443,15 @@ Contents Reader::read(const toml::table& root) const {
 
 }  // namespace
 
+Policy Policy::load_default() {
+  try {
+    return load(default_file());
+  } catch (const Error& error) {
+    if (error.code() != HCCL_E_OPEN_FILE_FAILURE) throw;
+    throw Error(error.code(), error.what() + std::string("; WEFT_POLICY may name another file"));
+  }
+}
+
 Policy Policy::load(const std::filesystem::path& file) {
   return parse(read_policy_file(file), file.string());
 }

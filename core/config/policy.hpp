@@ -83,6 +83,8 @@ class Policy {
   /// HCCL_E_PARA for anything wrong in it; the text begins with file:line:column and names the
   /// nearest known word.
   [[nodiscard]] static Policy load(const std::filesystem::path& file);
+  /// The same of default_file().
+  [[nodiscard]] static Policy load_default();
   /// The same from text, for tests and tools; `name` stands for the file in messages.
   [[nodiscard]] static Policy parse(std::string_view text, const std::string& name);
   /// WEFT_POLICY if set, else etc/weft/policy.toml of this installation.

@@ -12,8 +12,7 @@ namespace weft::config {
 namespace {
 
 [[noreturn]] void cannot_read(const std::filesystem::path& file, const std::string& why) {
-  throw Error(HCCL_E_OPEN_FILE_FAILURE, "cannot read the policy " + file.string() + ": " + why +
-                                            "; WEFT_POLICY may name another file");
+  throw Error(HCCL_E_OPEN_FILE_FAILURE, "cannot read the policy " + file.string() + ": " + why);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ TEST_F(DefaultPolicy, SaysWhatIsBuiltInOtherwise) {
   EXPECT_EQ(settings.transport, Settings().transport);
   EXPECT_EQ(settings.engine, Settings().engine);
   EXPECT_TRUE(settings.plugin_paths.empty());
-  EXPECT_EQ(settings.connect_timeout, std::chrono::seconds(120));
+  EXPECT_EQ(settings.connect_timeout, std::chrono::seconds(140));
   EXPECT_EQ(settings.exec_timeout, std::chrono::seconds(1836));
 }
 

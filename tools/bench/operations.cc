@@ -10,6 +10,7 @@
 #include "base/op_names.hpp"
 #include "bench/words.hpp"
 #include "command.hpp"
+#include "options.hpp"
 
 namespace weft::tools {
 namespace {
@@ -30,13 +31,11 @@ std::vector<Op> parse_operations(const std::string& text, HcclDataType type) {
     for (const std::string_view name : operation_names())
       ops.push_back(parse_one(std::string(name)));
   }
-  for (size_t begin = 0; !text.empty() && begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const Op op = parse_one(text.substr(begin, end - begin));
+  for (const std::string& word : parse_list(text)) {
+    const Op op = parse_one(word);
     refuse(std::ranges::find(ops, op) != ops.end(),
            fmt::format("--ops: '{}' is there twice", facts(op).name));
     ops.push_back(op);
-    begin = end + 1;
   }
   for (const Op op : ops) {
     refuse(facts(op).reduces() && !reducible(type),

@@ -8,6 +8,7 @@
 #include "base/op_names.hpp"
 #include "command.hpp"
 #include "config/rules.hpp"
+#include "options.hpp"
 #include "proof/prove.hpp"
 
 namespace weft::tools {
@@ -41,13 +42,11 @@ std::vector<Offered> offered(const LoadedPolicy& loaded, const config::Query& qu
 }
 
 /// What the policy itself uses cannot be left out.
-void refuse_rules(const LoadedPolicy& loaded, const config::Query& query,
-                  const plugin::Algorithm& wrong) {
+void need_no_rule(const LoadedPolicy& loaded, const config::Query& query,
+                  const plugin::Algorithm& refused, const std::string& why) {
   for (const config::Rule& rule : loaded.policy.rules()) {
-    if (rule.algorithm != &wrong || !rule.ranks.contains(query.ranks)) continue;
-    throw Failure(fmt::format("{}:{}: the checker refutes {}: `weft check {} --ranks {}` shows why",
-                              loaded.policy.name(), rule.use_place.line, wrong.name, wrong.name,
-                              query.ranks));
+    if (rule.algorithm != &refused || !rule.ranks.contains(query.ranks)) continue;
+    throw Failure(fmt::format("{}:{}: {}", loaded.policy.name(), rule.use_place.line, why));
   }
 }
 
@@ -65,14 +64,37 @@ config::Query query_of(uint32_t op, uint64_t bytes, uint32_t ranks, int type, bo
   return query;
 }
 
-Candidates candidates_for(const LoadedPolicy& loaded, const config::Query& query) {
+Words known_algorithms(const std::string& list, const plugin::Registry& registry) {
+  std::vector<std::string_view> known;
+  for (const plugin::Algorithm& each : registry.algorithms()) known.push_back(each.name);
+  Words names = parse_list(list);
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw UsageError(
+        fmt::format("--without: there is no algorithm '{}'{}", name, did_you_mean(name, known)));
+  }
+  return names;
+}
+
+Candidates candidates_for(const LoadedPolicy& loaded, const config::Query& query,
+                          const Words& unwanted) {
   Candidates found;
   for (const Offered& each : offered(loaded, query)) {
     const plugin::Algorithm& algorithm = *each.algorithm;
+    if (std::ranges::find(unwanted, algorithm.name) != unwanted.end()) {
+      need_no_rule(loaded, query, algorithm,
+                   fmt::format("the policy uses {}, so it cannot be left out: --without can leave "
+                               "out what no rule names",
+                               algorithm.name));
+      found.refused.push_back(algorithm.name + ", as wished");
+      continue;
+    }
     const proof::Fixed fixed(each.params.begin(), each.params.end());
     const proof::Verdict verdict = proof::prove(algorithm, query.ranks, fixed);
     if (verdict.wrong) {
-      refuse_rules(loaded, query, algorithm);
+      need_no_rule(loaded, query, algorithm,
+                   fmt::format("the checker refutes {}: `weft check {} --ranks {}` shows why",
+                               algorithm.name, algorithm.name, query.ranks));
       found.refused.push_back(fmt::format("{}: `weft check {} --ranks {}` shows a mistake",
                                           algorithm.name, algorithm.name, query.ranks));
       continue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "command.hpp"
 #include "config/policy.hpp"
 #include "loaded_policy.hpp"
 #include "tune/findings.hpp"
@@ -22,8 +23,13 @@ struct Candidates {
 };
 
 /// Every loaded algorithm that can serve the query, with its default parameters, and what rules of
-/// the policy say for calls that differ from it in their bytes only. Those that the checker refutes
-/// for so many ranks are refused. Throws Failure if a rule needs one of these.
-[[nodiscard]] Candidates candidates_for(const LoadedPolicy& loaded, const config::Query& query);
+/// the policy say for calls that differ from it in their bytes only. Those that are unwanted, by
+/// their full names, and that the checker refutes for so many ranks are refused. Throws Failure if
+/// a rule needs one of these.
+[[nodiscard]] Candidates candidates_for(const LoadedPolicy& loaded, const config::Query& query,
+                                        const Words& unwanted = {});
+
+/// The names in a list with commas. Throws UsageError if there is no algorithm of such a name.
+[[nodiscard]] Words known_algorithms(const std::string& list, const plugin::Registry& registry);
 
 }  // namespace weft::tools

@@ -71,12 +71,14 @@ INSTANTIATE_TEST_SUITE_P(
         WrongLine{"BenchWithoutOperation", {"bench", "-n", "2"}, "which operation?"},
         WrongLine{"BenchUnknownOperation", {"bench", "allreduce", "-n", "2"}, "'all_reduce'"},
         WrongLine{"BenchWithoutRanks", {"bench", "barrier"}, "-n is missing"},
-        WrongLine{"BenchUnknownType", {"bench", "all_reduce", "-n", "2", "-d", "fp23"}, "-d: "},
+        WrongLine{
+            "BenchUnknownType", {"bench", "all_reduce", "-n", "2", "-d", "fp23"}, "-d, --type: "},
         WrongLine{"BenchUnknownReduction", {"bench", "all_reduce", "-n", "2", "-o", "mix"}, "max"},
         WrongLine{"BenchBadSize", {"bench", "all_reduce", "-n", "2", "-b", "8X"}, "'8X'"},
         WrongLine{
             "BenchEmptyRange", {"bench", "all_reduce", "-n", "2", "-b", "8K", "-e", "8"}, "larger"},
-        WrongLine{"BenchFactorOne", {"bench", "all_reduce", "-n", "2", "-f", "1"}, "-f: "},
+        WrongLine{
+            "BenchFactorOne", {"bench", "all_reduce", "-n", "2", "-f", "1"}, "-f, --factor: "},
         WrongLine{"BenchNoSuchRoot", {"bench", "broadcast", "-n", "2", "--root", "2"}, "rank 2"},
         WrongLine{
             "BenchRootOfAllReduce", {"bench", "all_reduce", "-n", "2", "--root", "1"}, "no --root"},

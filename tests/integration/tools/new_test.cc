@@ -73,6 +73,15 @@ TEST(New, NeedsTheExamplesOfTheInstallation) {
   EXPECT_TRUE(folder.empty());
 }
 
+TEST(New, RefusesANameOfTheInstallation) {
+  const Folder folder;
+  const Outcome outcome = weft({"new", "algorithm", "mesh"}, {}, folder.path());
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("algo-mesh.so; choose another name"), std::string::npos)
+      << outcome.err;
+  EXPECT_TRUE(folder.empty());
+}
+
 TEST(New, TakesAFolder) {
   const Folder folder;
   const std::string into = folder.path() + "/some where";

@@ -209,6 +209,8 @@ TEST(Tune, RefusesBeforeItMeasures) {
   expect({"-n", "2", "--ops", "send_recv"}, 2, "'send_recv' is no operation of algorithms");
   expect({"-n", "2", "--ops", "barrier,barrier"}, 2, "'barrier' is there twice");
   expect({"-n", "2", "--ops", "barrier,"}, 2, "'' is no operation");
+  expect({"-n", "2", "--without", "ring.broadcats"}, 2, "did you mean 'ring.broadcast'?");
+  expect({"-n", "2", "--without", "mesh.all_gather"}, 1, "the policy uses mesh.all_gather");
   expect({"-n", "2", "-d", "int128"}, 2, "int128 cannot be reduced, and all_reduce does");
   expect({"-n", "2", "-b", "8K", "-e", "8"}, 2, "-b is larger than -e");
   expect({"-n", "2", "barrier"}, 2, "'barrier' is one word too many");
@@ -220,6 +222,19 @@ TEST(Tune, RefusesBeforeItMeasures) {
          "there is nothing to choose from");
   EXPECT_EQ(read(folder.path() + "/old.toml"), "mine");
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/tuned.toml"));
+}
+
+TEST(Tune, LeavesOutWhatIsUnwanted) {
+  const Folder folder;
+  const Outcome outcome =
+      weft({"tune", "-n", "2", "--threads", "--time", "1s", "--ops", "barrier,all_to_all_v", "-b",
+            "8", "-e", "8", "--without", "mesh.pairwise_v,tree.barrier"},
+           {}, folder.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "# not tried: tree.barrier, as wished\n")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "# all_to_all_v: mesh.all_to_all_v, nothing else to choose"))
+      << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "# barrier: mesh.barrier tree.star_barrier\n")) << outcome.out;
 }
 
 TEST(Tune, ReplacesAFileIfToldTo) {
