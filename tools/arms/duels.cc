@@ -92,11 +92,11 @@ int run_duels(Duels duels, double seconds, ProgressLine& line,
   const Clock::time_point begin = Clock::now();
   std::vector<std::vector<Comparison>> first;
   for (const bool again : {false, true}) {
-    const Seconds until(again ? seconds : seconds / kLaunches);
+    const double until = again ? seconds : seconds / kLaunches;
     size_t done = 0;
     for (size_t i = 0; i < duels.size(); ++i) {
       Spec& duel = duels[i];
-      const double left = (until - (Clock::now() - begin)).count();
+      const double left = until - Seconds(Clock::now() - begin).count();
       const double its = share(left, std::span(least).subspan(done), duel.sizes.size());
       done += duel.sizes.size();
       duel.error = kErrorOfAll / double(least.size());

@@ -257,6 +257,15 @@ TEST(PolicyDiffMeasured, TellsWhenThereIsNothingToMeasure) {
   EXPECT_TRUE(contains(outcome.out, "for 2 ranks and these sizes, the policies do the same"));
 }
 
+TEST(PolicyDiffMeasured, EndsWithItsTimeIfNeitherIsFaster) {
+  const Folder folder;
+  const std::string other =
+      changed(folder, "[[rule]]\nop = \"barrier\"\nwhen = { ranks = 2 }\nuse = \"tree.barrier\"\n");
+  const Outcome outcome = weft({"policy", "diff", WEFT_DEFAULT_POLICY, other, "--measure", "-n",
+                                "2", "--threads", "--ops", "barrier", "--time", "1s"});
+  EXPECT_TRUE(contains(outcome.out, "\nall 1: ratio ")) << outcome.out << outcome.err;
+}
+
 TEST(PolicyDiffMeasured, Refuses) {
   const Folder folder;
   const std::string other = changed(
