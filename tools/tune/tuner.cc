@@ -249,6 +249,7 @@ int Tuner::confirm(double seconds) {
   Duels duels;
   struct Claim {
     size_t task;
+    size_t size;
     size_t candidate;
   };
   std::vector<Claim> claims;  // of the duels
@@ -264,27 +265,26 @@ int Tuner::confirm(double seconds) {
         duel.arms = {arms_[task][size.base], arms_[task][*size.settled]};
         duel.sizes = {size.bytes};
         duels.push_back(std::move(duel));
-        claims.push_back({task, *size.settled});
+        claims.push_back({task, i, *size.settled});
       }
     }
   }
   if (duels.empty()) return 0;
   const auto answer = [&](size_t number, const Comparison& found) {
     const Claim& claim = claims[number];
-    Tuned& tuned = tuned_[claim.task];
+    Findings& findings = tuned_[claim.task].findings;
+    SizeFindings& size = findings.sizes[claim.size];
+    const std::string where =
+        fmt::format("{} of {}", facts(tasks_[claim.task].op).name, size_text(size.bytes));
     if (found.wrong != 0) {
-      throw Failure(fmt::format("{} of {}: {} elements are wrong, though none was before",
-                                facts(tasks_[claim.task].op).name, size_text(found.shape.bytes),
-                                found.wrong));
+      throw Failure(
+          fmt::format("{}: {} elements are wrong, though none was before", where, found.wrong));
     }
-    const auto size =
-        std::ranges::find(tuned.findings.sizes, found.shape.bytes, &SizeFindings::bytes);
-    if (found.ratio * kMatters < 1) return;
-    size->settled = size->base;
-    line_->note(fmt::format("{} of {}: {} takes {:.2f} times as long as {} in the end, no rule",
-                            facts(tasks_[claim.task].op).name, size_text(size->bytes),
-                            tuned.findings.candidates[claim.candidate].arm.text(), found.ratio,
-                            tuned.findings.candidates[size->base].arm.text()));
+    if (found.faster == 2 && found.ratio * kMatters < 1) return;
+    size.settled = size.base;
+    line_->note(fmt::format("{}: {} against {} once more: ratio {:.2f}, not clearly faster", where,
+                            findings.candidates[claim.candidate].arm.text(),
+                            findings.candidates[size.base].arm.text(), found.ratio));
   };
   if (const int code = run_duels(duels, seconds, *line_, answer); code != 0) return code;
   for (Tuned& tuned : tuned_) tuned.stretches = choose(tuned.findings);
