@@ -115,6 +115,12 @@ Trial* Experiments::look_up(const CallKey& key) {
   return trial;
 }
 
+void Experiments::tell_full() const {
+  if (!questions_.speaks) return;
+  log::warn(fmt::format("{} kinds of calls take part in experiments: others are left to the rules",
+                        kMostKinds));
+}
+
 Trial* Experiments::make(const CallKey& key) {
   const config::Experiment* experiment = policy_->experiment(questions_.query(key));
   if (experiment == nullptr) return nullptr;

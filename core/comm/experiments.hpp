@@ -116,7 +116,7 @@ class Experiments {
 
   /// A call of the trial was issued.
   void advance(Trial& trial) {
-    if (trial.advance()) ++kinds_;
+    if (trial.advance() && ++kinds_ == kMostKinds) tell_full();
   }
 
   /// What the questions are about has changed: each level has trials of its own, which go on when
@@ -134,6 +134,7 @@ class Experiments {
 
  private:
   Trial* look_up(const CallKey& key);
+  void tell_full() const;
   Trial* make(const CallKey& key);
   ExperimentTimes& times_of(const config::Experiment& experiment);
 

@@ -168,7 +168,8 @@ class LiveExperiments : public testing::Test {
                               return key.root == 2 || (arm.use == "toy.fast" && key.root == 1)
                                          ? "no such root"
                                          : "";
-                            }});
+                            },
+                            speaks_});
   }
   static CallKey key(uint64_t count, uint32_t root = 0) {
     return {.count = count, .root = root, .op = WEFT_OP_ALL_REDUCE, .type = HCCL_DATA_TYPE_FP32};
@@ -176,6 +177,7 @@ class LiveExperiments : public testing::Test {
 
   plugin::Registry registry_;
   int asked_ = 0;
+  bool speaks_ = false;
 };
 
 TEST_F(LiveExperiments, CallsThatAreAlikeAreOneTrial) {
@@ -284,6 +286,7 @@ TEST_F(LiveExperiments, KeepsTheTimesOfWholeBlocksFromTheSecondRoundOn) {
 }
 
 TEST_F(LiveExperiments, OnlySoManyKindsOfCallsTakePart) {
+  speaks_ = true;
   const auto all = make(config::experiment("x", config::kTwo, "when = { bytes = \"..1MiB\" }"));
   for (uint64_t count = 1; count <= 8 * Experiments::kMostKinds; ++count) {
     CallKey broadcast = key(count);
@@ -291,12 +294,14 @@ TEST_F(LiveExperiments, OnlySoManyKindsOfCallsTakePart) {
     EXPECT_EQ(all->find(broadcast), nullptr);
     EXPECT_EQ(all->find(key((1 << 20) + count)), nullptr) << "too large";
   }
+  testing::internal::CaptureStderr();
   for (uint64_t count = 1; count <= Experiments::kMostKinds; ++count) {
     Trial* trial = all->find(key(count));
     ASSERT_NE(trial, nullptr) << "others take no place";
     all->advance(*trial);
   }
   EXPECT_EQ(all->find(key(Experiments::kMostKinds + 1)), nullptr);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("1024 kinds of calls"), std::string::npos);
   EXPECT_NE(all->find(key(1)), nullptr);
 }
 
