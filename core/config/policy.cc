@@ -412,10 +412,14 @@ Contents Reader::read(const toml::table& root) const {
   table(root, "", kTopKeys);
   read_schema(root);
   Contents policy;
-  if (const toml::node* node = root.get("plugins")) read_plugins(*node, policy.settings);
-  if (const toml::node* node = root.get("transport")) read_transport(*node, policy.settings);
-  if (const toml::node* node = root.get("memory")) read_memory(*node, policy);
-  if (const toml::node* node = root.get("control")) read_control(*node, policy.settings);
+  Faults faults;
+  const auto section = [&](const char* name, const auto& read) {
+    if (const toml::node* node = root.get(name)) faults.in([&] { read(*node); });
+  };
+  section("plugins", [&](const toml::node& node) { read_plugins(node, policy.settings); });
+  section("transport", [&](const toml::node& node) { read_transport(node, policy.settings); });
+  section("memory", [&](const toml::node& node) { read_memory(node, policy); });
+  section("control", [&](const toml::node& node) { read_control(node, policy.settings); });
   for (const auto& [section, node] : root) {
     const std::string name(section.str());
     policy.places[name] = place_of(section.source());
@@ -427,16 +431,21 @@ Contents Reader::read(const toml::table& root) const {
   if (const toml::node* node = root.get("rule")) {
     const toml::array* list = node->as_array();
     if (list == nullptr) fail(node->source(), "a rule begins with [[rule]], in double brackets");
-    for (const toml::node& each : *list) policy.rules.push_back(read_rule(each));
+    for (const toml::node& each : *list) {
+      faults.in([&] { policy.rules.push_back(read_rule(each)); });
+    }
   }
-  check_complete(policy.rules, file_);
   if (const toml::node* node = root.get("experiment")) {
     const toml::array* list = node->as_array();
     if (list == nullptr) {
       fail(node->source(), "an experiment begins with [[experiment]], in double brackets");
     }
-    for (const toml::node& each : *list) policy.experiments.push_back(read_experiment(each));
+    for (const toml::node& each : *list) {
+      faults.in([&] { policy.experiments.push_back(read_experiment(each)); });
+    }
   }
+  faults.raise();
+  check_complete(policy.rules, file_);
   check_experiments(policy.experiments, file_);
   return policy;
 }

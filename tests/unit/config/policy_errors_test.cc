@@ -2,6 +2,7 @@
 // Every mistake that a policy file can hold: where it is said to be, and in which words.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 
@@ -32,6 +33,34 @@ TEST_P(PolicyErrors, NamesPlaceAndRemedy) {
     EXPECT_EQ(error.code(), HCCL_E_PARA);
     const std::string expected = "p.toml:" + GetParam().message;
     EXPECT_EQ(std::string(error.what()).substr(0, expected.size()), expected) << error.what();
+  }
+}
+
+TEST(ManyPolicyErrors, AllPartsThatAreWrongAreTold) {
+  try {
+    (void)Policy::parse(with("[transport]\nengine = \"fast\"\n"
+                             "[[rule]]\nop = \"all_reduce\"\nuse = \"ring\"\n"
+                             "[[rule]]\nop = \"barier\"\nuse = \"mesh.barrier\"\n"),
+                        "p.toml");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.find("p.toml:3:10: "), 0U) << text;
+    EXPECT_NE(text.find("\np.toml:6:7: \"use\" must be"), std::string::npos) << text;
+    EXPECT_NE(text.find("\np.toml:8:6: unknown operation"), std::string::npos) << text;
+  }
+}
+
+TEST(ManyPolicyErrors, OfManyTheFirstAreTold) {
+  std::string rules;
+  for (int i = 0; i < 30; ++i) rules += "[[rule]]\nop = \"barier\"\n";
+  try {
+    (void)Policy::parse(with(rules), "p.toml");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 20) << text;
+    EXPECT_NE(text.find("\nand 10 more"), std::string::npos) << text;
   }
 }
 
