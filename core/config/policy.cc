@@ -413,13 +413,13 @@ Contents Reader::read(const toml::table& root) const {
   read_schema(root);
   Contents policy;
   Faults faults;
-  const auto section = [&](const char* name, const auto& read) {
+  const auto part = [&](const char* name, const auto& read) {
     if (const toml::node* node = root.get(name)) faults.in([&] { read(*node); });
   };
-  section("plugins", [&](const toml::node& node) { read_plugins(node, policy.settings); });
-  section("transport", [&](const toml::node& node) { read_transport(node, policy.settings); });
-  section("memory", [&](const toml::node& node) { read_memory(node, policy); });
-  section("control", [&](const toml::node& node) { read_control(node, policy.settings); });
+  part("plugins", [&](const toml::node& node) { read_plugins(node, policy.settings); });
+  part("transport", [&](const toml::node& node) { read_transport(node, policy.settings); });
+  part("memory", [&](const toml::node& node) { read_memory(node, policy); });
+  part("control", [&](const toml::node& node) { read_control(node, policy.settings); });
   for (const auto& [section, node] : root) {
     const std::string name(section.str());
     policy.places[name] = place_of(section.source());
