@@ -18,8 +18,11 @@
 #include "bench/words.hpp"
 #include "command.hpp"
 #include "config/policy_text.hpp"
+#include "last_words.hpp"
 #include "loaded_policy.hpp"
 #include "options.hpp"
+#include "proof/prove.hpp"
+#include "tune/candidates.hpp"
 
 namespace weft::tools {
 namespace {
@@ -65,8 +68,9 @@ std::string rule_text(const Spec& spec, const Arm& arm, const Comparison& found)
 }
 
 void print_text(const Spec& spec, const std::vector<Arm>& arms, const Comparison& found) {
-  fmt::print("# {} of {} bytes, {} {}, on {}\n", facts(spec.op).name, found.shape.bytes, spec.ranks,
-             spec.threads ? "threads" : "processes", machine_text());
+  fmt::print("# {} of {} bytes, {} {}{}, on {}\n", facts(spec.op).name, found.shape.bytes,
+             spec.ranks, spec.threads ? "threads" : "processes", spec.bind ? ", bound" : "",
+             machine_text());
   fmt::print("# {} pairs of blocks of {} calls{}\n", found.pairs, found.block,
              spec.queue == 1 ? "" : fmt::format(", {} queued at a time", spec.queue));
   fmt::print("{:<4}{:<32} {:>8} {:>7} {:>11} {:>11} {:>10}\n", "arm", "algorithm", "calls", "wins",
@@ -80,7 +84,9 @@ void print_text(const Spec& spec, const std::vector<Arm>& arms, const Comparison
   fmt::print("ratio B/A {:.3f} ({:.3f} to {:.3f})\n", found.ratio, found.ratio_low,
              found.ratio_high);
   if (found.faster == 0) {
-    fmt::print("no verdict: more calls, or a quieter machine, may tell\n");
+    const bool alike = found.ratio_low * kMatters > 1 && found.ratio_high < kMatters;
+    fmt::print("no verdict: {}\n", alike ? "they differ by less than 5 %"
+                                         : "more calls, or a quieter machine, may tell");
     return;
   }
   const Arm& faster = arms[found.faster - 1];
@@ -110,12 +116,25 @@ void print_json(const Spec& spec, const std::vector<Arm>& arms, const Comparison
       {"ratio", {{"median", found.ratio}, {"low", found.ratio_low}, {"high", found.ratio_high}}},
       {"faster", nullptr},
       {"rule", nullptr},
-      {"wrong", found.wrong}};
+      {"wrong", found.wrong()}};
   if (found.faster != 0) {
     document["faster"] = arms[found.faster - 1].text();
     document["rule"] = rule_text(spec, arms[found.faster - 1], found);
   }
   fmt::print("{}\n", document.dump(2));
+}
+
+/// Who computes wrong results, or may, is no match for who does not.
+void need_proof(const std::string& file, const Spec& spec) {
+  const LoadedPolicy arm = load_policy(file);
+  const config::Choice choice = arm.policy.choose(
+      query_of(policy_operation(spec.op), spec.begin, spec.ranks, spec.type, false));
+  const proof::Fixed fixed(choice.params.begin(), choice.params.end());
+  LastWords last_words("weft ab");
+  last_words.prepare(choice.algorithm->name, spec.ranks);
+  if (!proof::prove(*choice.algorithm, spec.ranks, fixed).wrong) return;
+  throw Failure(fmt::format("the checker refutes {0}: `weft check {0} --ranks {1}` shows why",
+                            choice.algorithm->name, spec.ranks));
 }
 
 void add_options(Options& options, Spec& spec, std::string& arms, bool& json) {
@@ -126,7 +145,7 @@ void add_options(Options& options, Spec& spec, std::string& arms, bool& json) {
   add_reduction_option(options, spec);
   add_root_option(options, spec);
   add_threads_option(options, spec);
-  add_bind_option(options, spec);
+  add_placement_options(options, spec);
   add_in_place_option(options, spec);
   add_queue_option(options, spec);
   options.value(
@@ -164,13 +183,17 @@ int ab_command(const Words& words) {
     spec.arms.push_back(files.add(fmt::format("arm{}.toml", spec.arms.size() + 1),
                                   policy_of(arm, op, base.policy.settings(), *base.registry)));
   }
+  for (const std::string& file : spec.arms) need_proof(file, spec);
+  place_ranks(spec);
   take_devices(spec);
+  if (!json) fmt::print("{}", load_warning());
   Judgement judgement;
   if (const int code = supervise(spec, judgement); code != 0) return code;
   const Comparison& found = judgement.found().front();
   json ? print_json(spec, arms, found) : print_text(spec, arms, found);
-  if (found.wrong == 0) return kOk;
-  throw Failure(fmt::format("{} elements are wrong", found.wrong));
+  if (found.wrong() == 0) return kOk;
+  throw Failure(fmt::format("elements are wrong: {} of {}, {} of {}", found.arms[0].wrong,
+                            arms[0].text(), found.arms[1].wrong, arms[1].text()));
 }
 
 }  // namespace weft::tools

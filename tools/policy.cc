@@ -81,7 +81,7 @@ void add_measuring(Options& options, Measuring& measuring) {
   add_sizes_options(options, spec, "16M");
   add_type_option(options, spec);
   add_threads_option(options, spec);
-  add_bind_option(options, spec);
+  add_placement_options(options, spec);
   add_timeout_option(options, spec, 120);
 }
 

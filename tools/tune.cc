@@ -21,6 +21,7 @@
 #include "bench/call_options.hpp"
 #include "bench/machine.hpp"
 #include "bench/operations.hpp"
+#include "bench/texts.hpp"
 #include "bench/words.hpp"
 #include "command.hpp"
 #include "config/environment.hpp"
@@ -82,7 +83,7 @@ void add_options(Options& options, Spec& spec, Wishes& wishes) {
   options.value("type,d", "TYPE", "type of the elements, and of the calls that the rules are for",
                 [&spec](const std::string& given) { spec.type = parse_data_type(given); });
   add_threads_option(options, spec);
-  add_bind_option(options, spec);
+  add_placement_options(options, spec);
   options.flag("deterministic", "only algorithms that sum in rank order", wishes.deterministic);
   options.value("out", "FILE", "the policy (tuned.toml)", text(wishes.out));
   options.value("plot", "FILE", "the picture (as the policy, with .svg)", text(wishes.plot));
@@ -110,10 +111,15 @@ struct Plan {
 Plan plan_for(const std::vector<Op>& ops, const Spec& spec, bool deterministic,
               const LoadedPolicy& loaded, const Words& unwanted) {
   Plan plan;
+  Words idle = unwanted;
   for (const Op op : ops) {
     const uint32_t number = policy_operation(op);
     const Candidates found =
         candidates_for(loaded, query_of(number, 0, spec.ranks, spec.type, deterministic), unwanted);
+    for (const std::string& each : found.unwanted) {
+      std::erase(idle, each);
+      plan.text += fmt::format("# not tried: {}, as wished\n", each);
+    }
     for (const std::string& each : found.refused) {
       plan.text += fmt::format("# not tried: {}\n", each);
     }
@@ -126,6 +132,8 @@ Plan plan_for(const std::vector<Op>& ops, const Spec& spec, bool deterministic,
     plan.text += fmt::format("# {}:{}\n", facts(op).name, names);
     plan.tasks.push_back({op, found.all});
   }
+  refuse(!idle.empty(),
+         fmt::format("--without: {} would not be tried anyway", fmt::join(idle, ", ")));
   return plan;
 }
 
@@ -151,15 +159,6 @@ std::string today() {
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "this host";
-}
-
-/// How busy the machine is, with a warning if it is too busy.
-std::string load_text() {
-  double load = 0;
-  if (getloadavg(&load, 1) != 1) return "load unknown";
-  const bool busy = load > 0.5 * usable_cores();
-  return fmt::format("load average {:.1f}{}", load,
-                     busy ? ": something else is running, so the times may mislead" : "");
 }
 
 /// What stands at the top of the policy.
@@ -254,6 +253,7 @@ int tune_command(const Words& words) {
   }
   check_files(wishes);
   prepare_arms();
+  place_ranks(spec);
   take_devices(spec);
   const LoadedPolicy loaded = load_policy("");
   const bool deterministic =

@@ -124,7 +124,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLull{2};
 // For one of those on their way to end, while no other begins; for all of them.
 constexpr std::chrono::milliseconds kLongest{250};
-constexpr std::chrono::seconds kLongestOfAll{10};
+constexpr std::chrono::seconds kLongestOfAll{4};
 constexpr std::chrono::microseconds kLook{100};
 
 /// While it lives, no operator of the communicator begins. Else a thread that issues one after the

@@ -134,7 +134,7 @@ NameUse use_of(HcclComm handle);
 
 /// Throws Error: HCCL_E_PARA if the handle is none, HCCL_E_AGAIN if some call of it has not ended.
 /// Ranks that have not met have made none. Where another thread issues operators meanwhile, the
-/// next ones wait for up to a quarter of a second, so that those on their way can end.
+/// next ones wait while those on their way end, a quarter of a second for each and 4 s in all.
 void require_idle(HcclComm handle);
 
 /// Takes the communicator and its name out of the table, null if there is none.

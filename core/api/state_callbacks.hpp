@@ -12,7 +12,8 @@ namespace weft::api {
 /// for its end; from one of its callbacks it is refused, as nothing may destroy what it destroys.
 class StateChange {
  public:
-  /// Changes wait for nobody but callbacks. One of those may wait for the thread that waits here.
+  /// Longer than a change waits for calls to end (handles.hpp), twice. A callback may wait for the
+  /// thread that waits here.
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
   /// Throws Error (HCCL_E_AGAIN).

@@ -184,7 +184,8 @@ class Communicator final : private control::Listener {
   }
   /// Calls that have ended, as far as busy() has seen.
   [[nodiscard]] uint64_t ended() const noexcept {
-    return tasks_engine_ != nullptr ? tasks_engine_->ended() : executor_->done();
+    return executor_->done() + messenger_->ended() +
+           (tasks_engine_ != nullptr ? tasks_engine_->ended() : 0);
   }
   /// HCCL_SUCCESS, or why this communicator can do no more calls; looks at what peers raised.
   [[nodiscard]] int32_t health() const noexcept;

@@ -18,9 +18,14 @@ using nlohmann::ordered_json;
 
 constexpr int kForm = 1;  // of the file
 
-/// Of an arm, for the calls of its experiment.
-std::string rule_text(const config::Experiment& about, const config::Rule& arm) {
+/// Of an arm, for those calls of its experiment that are like the ones that were measured.
+std::string rule_text(const config::Experiment& about, const config::Rule& arm, uint32_t ranks,
+                      config::Range bytes) {
   config::Rule rule = about.calls;
+  rule.ranks = {ranks, ranks};
+  if (config::why_meaningless("bytes", rule.op).empty() && bytes.first <= bytes.last) {
+    rule.bytes = bytes;
+  }
   rule.use = arm.use;
   rule.params = arm.params;
   return config::toml_of(rule);
@@ -79,7 +84,8 @@ ExperimentReport report_of(const ExperimentTimes& times, const ExperimentSite& s
   report.op = operation_name(about.calls.op);
   report.block = about.block;
   for (size_t i = 0; i < about.arms.size(); ++i) {
-    report.arms.push_back({config::text_of(about.arms[i]), rule_text(about, about.arms[i].rule),
+    report.arms.push_back({config::text_of(about.arms[i]),
+                           rule_text(about, about.arms[i].rule, site.ranks, found.bytes),
                            found.calls[i], found.off[i]});
   }
   for (const CallKey& key : found.series) report.series.push_back(describe(key));

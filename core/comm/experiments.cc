@@ -25,12 +25,14 @@ ExperimentTimes::ExperimentTimes(const config::Experiment& experiment)
       blocks_(std::make_unique_for_overwrite<stats::Block[]>(kMost)),
       off_(experiment.arms.size()) {}
 
-uint32_t ExperimentTimes::add_series(const CallKey& key, const std::vector<std::string>& off) {
+uint32_t ExperimentTimes::add_series(const CallKey& key, uint64_t bytes,
+                                     const std::vector<std::string>& off) {
   const std::lock_guard lock(mutex_);
   for (size_t arm = 0; arm < off_.size(); ++arm) {
     if (off_[arm].empty()) off_[arm] = off[arm];
   }
   series_.push_back(key);
+  bytes_ = {std::min(bytes_.first, bytes), std::max(bytes_.last, bytes)};
   return static_cast<uint32_t>(series_.size() - 1);
 }
 
@@ -50,14 +52,16 @@ ExperimentTimes::Snapshot ExperimentTimes::snapshot() const {
   }
   const std::lock_guard lock(mutex_);
   all.series = series_;
+  all.bytes = bytes_;
   all.off = off_;
   return all;
 }
 
-Trial::Trial(ExperimentTimes& times, const CallKey& key, std::vector<std::string> off,
-             TurnOrder order)
+Trial::Trial(ExperimentTimes& times, const CallKey& key, uint64_t bytes,
+             std::vector<std::string> off, TurnOrder order)
     : times_(times),
       key_(key),
+      bytes_(bytes),
       off_(std::move(off)),
       order_(std::move(order)),
       issued_(order_),
@@ -65,7 +69,7 @@ Trial::Trial(ExperimentTimes& times, const CallKey& key, std::vector<std::string
 
 bool Trial::advance() {
   const bool first = !std::exchange(begun_, true);
-  if (first) series_ = times_.add_series(key_, off_);
+  if (first) series_ = times_.add_series(key_, bytes_, off_);
   issued_.advance();
   return first;
 }
@@ -115,14 +119,15 @@ Trial* Experiments::look_up(const CallKey& key) {
   return trial;
 }
 
-void Experiments::tell_full() const {
+void Experiments::tell_full() const noexcept {
   if (!questions_.speaks) return;
-  log::warn(fmt::format("{} kinds of calls take part in experiments: others are left to the rules",
-                        kMostKinds));
+  log::warn("1024 kinds of calls take part in experiments: others are left to the rules");
+  static_assert(kMostKinds == 1024);
 }
 
 Trial* Experiments::make(const CallKey& key) {
-  const config::Experiment* experiment = policy_->experiment(questions_.query(key));
+  const config::Query query = questions_.query(key);
+  const config::Experiment* experiment = policy_->experiment(query);
   if (experiment == nullptr) return nullptr;
   TurnOrder order;
   order.block = experiment->block;
@@ -142,7 +147,9 @@ Trial* Experiments::make(const CallKey& key) {
   }
   ExperimentTimes& times = times_of(*experiment);
   if (order.turns.empty()) return nullptr;
-  return trials_.emplace_back(std::make_unique<Trial>(times, key, std::move(off), std::move(order)))
+  return trials_
+      .emplace_back(
+          std::make_unique<Trial>(times, key, query.bytes, std::move(off), std::move(order)))
       .get();
 }
 

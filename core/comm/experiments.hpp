@@ -34,7 +34,7 @@ class ExperimentTimes {
 
   /// A kind of calls has had its first call. `off` says by arm why it takes no part; empty: it
   /// does. Returns the number of its series.
-  uint32_t add_series(const CallKey& key, const std::vector<std::string>& off);
+  uint32_t add_series(const CallKey& key, uint64_t bytes, const std::vector<std::string>& off);
   void add_call(uint32_t arm) noexcept { calls_[arm].fetch_add(1, std::memory_order_relaxed); }
   /// Once kMost are there others are not kept.
   void add(const stats::Block& block) noexcept;
@@ -45,6 +45,7 @@ class ExperimentTimes {
     std::vector<stats::Block> blocks;  // the first round of a series is not among them
     std::vector<uint64_t> calls;       // by arm
     std::vector<CallKey> series;
+    config::Range bytes;           // of all series
     std::vector<std::string> off;  // by arm: why it took no part in some series; or empty
   };
   [[nodiscard]] Snapshot snapshot() const;
@@ -56,6 +57,7 @@ class ExperimentTimes {
   std::array<std::atomic<uint64_t>, config::kMostArms> calls_{};
   mutable std::mutex mutex_;  // guards the rest
   std::vector<CallKey> series_;
+  config::Range bytes_{UINT64_MAX, 0};  // of all of them
   std::vector<std::string> off_;
 };
 
@@ -63,7 +65,8 @@ class ExperimentTimes {
 class Trial final : public exec::CallTimes {
  public:
   /// The times must outlive it; some arm takes part. `off` as above.
-  Trial(ExperimentTimes& times, const CallKey& key, std::vector<std::string> off, TurnOrder order);
+  Trial(ExperimentTimes& times, const CallKey& key, uint64_t bytes, std::vector<std::string> off,
+        TurnOrder order);
 
   /// Of the call that is issued next.
   [[nodiscard]] uint32_t arm() const noexcept { return issued_.arm(); }
@@ -82,6 +85,7 @@ class Trial final : public exec::CallTimes {
  private:
   ExperimentTimes& times_;
   const CallKey key_;
+  const uint64_t bytes_;
   const std::vector<std::string> off_;
   const TurnOrder order_;
   bool begun_ = false;
@@ -134,7 +138,7 @@ class Experiments {
 
  private:
   Trial* look_up(const CallKey& key);
-  void tell_full() const;
+  void tell_full() const noexcept;
   Trial* make(const CallKey& key);
   ExperimentTimes& times_of(const config::Experiment& experiment);
 

@@ -100,10 +100,14 @@ void Invitations::post(uint32_t to, std::span<const std::byte> bytes) {
 }
 
 void Invitations::withdraw(Wish& wish, const Error& why) noexcept {
-  const std::string identifier = control::root_identifier(*wish.root);
-  for (const uint32_t member : wish.members) {
-    if (member == rank_ || gone_.contains(member)) continue;
-    if (tell(member, kWithdrawal, identifier, why)) wish.receipts_due.insert(member);
+  try {
+    const std::string identifier = control::root_identifier(*wish.root);
+    for (const uint32_t member : wish.members) {
+      if (member == rank_ || gone_.contains(member)) continue;
+      if (tell(member, kWithdrawal, identifier, why)) wish.receipts_due.insert(member);
+    }
+  } catch (const std::exception& error) {
+    log::info(fmt::format("members keep an invitation to {}: {}", wish.name, error.what()));
   }
 }
 

@@ -57,8 +57,8 @@ class Invitations : public std::enable_shared_from_this<Invitations> {
     /// What may be why a member does not come; empty if nothing is known.
     std::string hint() const;
     /// It did not come about: who has not followed this invitation yet shall not. Ranks that fit
-    /// together (the code is not HCCL_E_PARA) may try again as if nothing had been, so this blocks
-    /// until all members know, for a second at most.
+    /// together (the code is not HCCL_E_PARA) may try again as if nothing had been once the lowest
+    /// one knows that it failed: for it this blocks until all members know, a second at most.
     void withdraw(const Error& why) noexcept;
     /// The parent may go away.
     void release() noexcept;

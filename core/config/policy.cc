@@ -34,6 +34,7 @@ constexpr std::array<Word, 8> kWhenKeys = {"bytes", "ranks",  "hosts",         "
 constexpr std::array<Word, 2> kPluginKeys = {"path", "require_check"};
 constexpr std::array<Word, 2> kTransportKeys = {"use", "engine"};
 constexpr std::array<Word, 1> kMemoryKeys = {"order"};
+constexpr size_t kMostName = 64;  // of an experiment: it is part of the names of files
 constexpr std::array<Word, 2> kControlKeys = {"connect_timeout", "exec_timeout"};
 constexpr std::array<Word, 2> kEngines = {"direct", "tasks"};
 constexpr int64_t kSchema = 1;
@@ -384,6 +385,9 @@ Experiment Reader::read_experiment(const toml::node& node) const {
   const toml::node* given = keys.get("name");
   if (given == nullptr) fail(node.source(), "the experiment has no \"name\"");
   experiment.name = name(*given, "name");
+  if (experiment.name.size() > kMostName) {
+    fail(given->source(), "\"name\" has over " + std::to_string(kMostName) + " letters");
+  }
   experiment.calls.op = read_op(keys);
   if (const toml::node* when = keys.get("when")) read_when(*when, experiment.calls);
   if (const toml::node* block = keys.get("block")) {

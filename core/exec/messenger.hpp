@@ -71,9 +71,9 @@ class Messenger {
   void undo(MessageTask& task) noexcept;
   /// Whether a message on its way is sent from, or received into, part of this memory.
   [[nodiscard]] bool in_use(uint64_t address, uint64_t bytes) const noexcept;
-  [[nodiscard]] bool busy() const noexcept {
-    return ended_.load(std::memory_order_acquire) != launched_;
-  }
+  [[nodiscard]] bool busy() const noexcept { return ended() != launched_; }
+  /// Tasks that have ended.
+  [[nodiscard]] uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
   /// Entry points for the transport.
   static int32_t run(weft_task* base) noexcept;

@@ -26,6 +26,16 @@ class Contest {
         a < b ? PairedTest::Verdict::kFirst : PairedTest::Verdict::kSecond;
     return tests_[std::min(a, b) * arms_ + std::max(a, b)].verdict() == wanted;
   }
+  /// Whether `a` is, or looks, the faster one.
+  [[nodiscard]] bool may_beat(uint32_t a, uint32_t b) const {
+    constexpr uint64_t kFew = 8;  // pairs
+    constexpr double kMatters = 1.05;
+    if (a == b) return false;
+    const PairedTest& test = tests_[std::min(a, b) * arms_ + std::max(a, b)];
+    const double ratio = test.ratio().median;
+    const bool looks = a < b ? ratio > kMatters : ratio < 1 / kMatters;
+    return beats(a, b) || (test.pairs() >= kFew && looks);
+  }
   /// Of its time by that of the first one.
   [[nodiscard]] PairedTest::Ratio ratio(uint32_t arm) const {
     return arm == 0 ? PairedTest::Ratio() : tests_[arm].ratio();
@@ -97,7 +107,7 @@ Judgement judge(uint32_t arms, std::span<const Block> blocks, double error) {
   }
   for (const auto& [number, each] : series) {
     for (uint32_t b = 0; result.faster && b < arms; ++b) {
-      result.depends = result.depends || each.contest.beats(b, *result.faster);
+      result.depends = result.depends || each.contest.may_beat(b, *result.faster);
     }
   }
   if (result.depends) result.faster.reset();

@@ -31,8 +31,8 @@ struct ArmTimes {
 struct Judgement {
   std::vector<ArmTimes> arms;  // over those series that all arms have blocks in, if there is any
   uint64_t rounds = 0;         // that have blocks of several arms to compare
-  // Than each of the others that have blocks. None if another one is faster in some series: then it
-  // `depends` on the series.
+  // Than each of the others that have blocks. None if another one is faster in some series, or
+  // seems so by 5 % after a few rounds: then it `depends` on the series.
   std::optional<uint32_t> faster;
   bool depends = false;
 };

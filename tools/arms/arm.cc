@@ -87,7 +87,10 @@ std::string policy_of(const Arm& arm, uint32_t op, const config::Settings& base,
   try {
     config::Policy::parse(text, arm.text()).resolve(registry);
   } catch (const Error& error) {
-    throw UsageError(error.what());
+    // The place in a file that nobody sees helps nobody.
+    const std::string what = error.what();
+    const size_t place = what.starts_with(arm.text() + ':') ? what.find(": ") : std::string::npos;
+    throw UsageError(place == std::string::npos ? what : what.substr(place + 2));
   }
   return text;
 }

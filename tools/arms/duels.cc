@@ -13,7 +13,8 @@
 #include "arms/judgement.hpp"
 #include "bench/pace.hpp"
 #include "bench/supervisor.hpp"
-#include "bench/words.hpp"
+#include "bench/texts.hpp"
+#include "command.hpp"
 #include "process.hpp"
 
 namespace weft::tools {
@@ -30,12 +31,16 @@ class Watcher final : public Judgement {
 
   using Judgement::add;
   void add(const Progress& progress) override {
-    line_.show(fmt::format("{} of {} bytes", facts(op_).name, progress.shape.bytes));
+    where_ = calls_text(op_, progress.shape.bytes);
+    line_.show(where_);
   }
+  /// What was being measured.
+  [[nodiscard]] const std::string& where() const { return where_; }
 
  private:
   const Op op_;
   ProgressLine& line_;
+  std::string where_ = std::string(facts(op_).name);
 };
 
 /// Seconds of one launch, by duel and size.
@@ -63,12 +68,13 @@ Comparison turned(const Comparison& found) {
 Comparison merged(const Comparison& first, const Comparison& second) {
   const auto mean = [](double a, double b) { return std::sqrt(a * b); };
   Comparison both = first;
-  both.wrong = first.wrong + second.wrong;
   both.faster = first.faster == second.faster ? first.faster : 0;
+  both.disagree = first.faster + second.faster == 3 ? 1 : 0;
   both.ratio = mean(first.ratio, second.ratio);
   both.ratio_low = mean(first.ratio_low, second.ratio_low);
   both.ratio_high = mean(first.ratio_high, second.ratio_high);
   for (size_t arm = 0; arm < 2; ++arm) {
+    both.arms[arm].wrong += second.arms[arm].wrong;
     both.arms[arm].median_us = mean(first.arms[arm].median_us, second.arms[arm].median_us);
   }
   return both;
@@ -103,7 +109,11 @@ int run_duels(Duels duels, double seconds, ProgressLine& line,
       duel.time = std::chrono::duration_cast<std::chrono::nanoseconds>(
           Seconds(std::max(1e-3, its - starting_time(duel))));
       Watcher watcher(duel.op, line);
-      if (const int code = supervise(duel, watcher); code != 0) return code;
+      try {
+        if (const int code = supervise(duel, watcher); code != 0) return code;
+      } catch (const Failure& failure) {
+        throw Failure(fmt::format("{}: {}", watcher.where(), failure.what()));
+      }
       line.clear();
       std::swap(duel.arms[0], duel.arms[1]);
       if (!again) {

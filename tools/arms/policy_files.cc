@@ -15,7 +15,11 @@ namespace weft::tools {
 namespace fs = std::filesystem;
 
 PolicyFiles::PolicyFiles() {
-  std::string form = (fs::temp_directory_path() / "weft-arms-XXXXXX").string();
+  std::error_code none;
+  const fs::path place = fs::temp_directory_path(none);
+  if (none)
+    throw Failure(fmt::format("there is no folder for temporary files: {}", none.message()));
+  std::string form = (place / "weft-arms-XXXXXX").string();
   if (mkdtemp(form.data()) == nullptr) {
     throw Failure(fmt::format("cannot make a folder {}: {}", form, std::strerror(errno)));
   }

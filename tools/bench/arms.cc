@@ -46,12 +46,6 @@ uint64_t Member::checked_arm(const Shape& shape, size_t arm) {
   return team_.sum(rank_, checked_call(of_arm(shape, arm)));
 }
 
-uint64_t Member::checked_arms(const Shape& shape) {
-  uint64_t bad = 0;
-  for (size_t arm = 0; arm < comms_.size(); ++arm) bad += checked_arm(shape, arm);
-  return bad;
-}
-
 /// Microseconds of a call on the slowest rank, in a row of such calls: the first one is not timed.
 /// It begins as the other arm has left the ranks, which with more ranks than cores takes up to
 /// milliseconds.
@@ -92,34 +86,43 @@ void Member::compare(const Shape& shape, double seconds) {
   place(shape);
   report(shape, Progress::kAllArms);
   Comparison result{};
-  result.wrong = checked_arms(shape);
+  const auto check = [&] {
+    for (size_t arm = 0; arm < 2; ++arm) result.arms[arm].wrong += checked_arm(shape, arm);
+  };
+  check();
   const bool timed = seconds > 0;
-  const uint64_t block = timed ? std::max(block_of(shape, 0), block_of(shape, 1)) : kBlock;
+  uint64_t blocks[2] = {kBlock, kBlock};
+  for (size_t arm = 0; timed && arm < 2; ++arm) blocks[arm] = block_of(shape, arm);
   for (int i = 0; i < (timed ? 1 : kWarmUpBlocks); ++i) {
     for (size_t arm = 0; arm < comms_.size(); ++arm) {
-      static_cast<void>(time_arm(shape, arm, block));
+      static_cast<void>(time_arm(shape, arm, blocks[arm]));
     }
   }
   stats::PairedTest test(spec_.error);
   std::vector<double> times[2];
   std::mt19937_64 random(0x77656674);  // all ranks draw alike
-  const uint64_t most = std::max<uint64_t>(1, spec_.iterations / (block * spec_.queue));
+  const uint64_t most = std::max<uint64_t>(1, spec_.iterations / (kBlock * spec_.queue));
+  const auto begin = Clock::now();
   const auto enough = [&] {
-    if (test.pairs() >= kAtLeast && test.verdict() != stats::PairedTest::Verdict::kOpen)
-      return true;
-    return timed ? test.pairs() >= kFewestBlocks && over(deadline) : test.pairs() >= most;
+    if (test.pairs() >= kAtLeast && test.verdict() != stats::PairedTest::Verdict::kOpen) {
+      // What disturbs a machine lasts for a while.
+      return !timed || over(begin + (deadline - begin) / 4);
+    }
+    return timed ? test.pairs() >= kFewestPairs && over(deadline) : test.pairs() >= most;
   };
   while (!enough()) {
     const size_t first = random() >> 63;
-    for (const size_t arm : {first, 1 - first}) times[arm].push_back(time_arm(shape, arm, block));
+    for (const size_t arm : {first, 1 - first}) {
+      times[arm].push_back(time_arm(shape, arm, blocks[arm]));
+    }
     test.add(times[0].back(), times[1].back());  // of the slowest rank: the same on all
     report(shape, Progress::kAllArms);
   }
-  if (!spec_.in_place) result.wrong += checked_arms(shape);
+  if (!spec_.in_place) check();
   if (rank_ == 0) {
     result.shape = shape;
     result.pairs = test.pairs();
-    result.block = block * spec_.queue;
+    result.block = kBlock * spec_.queue;
     result.faster = static_cast<uint32_t>(test.verdict());
     const auto ratio = test.ratio();
     std::tie(result.ratio, result.ratio_low, result.ratio_high) =

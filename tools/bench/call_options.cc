@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "bench/words.hpp"
+#include "process.hpp"
 #include "run/rank_table.hpp"
 
 namespace weft::tools {
@@ -60,6 +61,17 @@ void add_threads_option(Options& options, Spec& spec) {
 void add_bind_option(Options& options, Spec& spec) {
   options.flag("bind", "bind each rank to a core: rank R to the R-th, from the first again",
                spec.bind);
+}
+
+void add_placement_options(Options& options, Spec& spec) {
+  options.flag("bind", "bind each rank to a core also if there are more ranks than cores",
+               spec.bind);
+  options.flag("no-bind", "bind no rank: the kernel places them, as in most programs", spec.loose);
+}
+
+void place_ranks(Spec& spec) {
+  refuse(spec.bind && spec.loose, "--bind and --no-bind contradict each other");
+  if (!spec.loose && spec.ranks <= uint32_t(usable_cores())) spec.bind = true;
 }
 
 void add_memory_option(Options& options, Spec& spec) {

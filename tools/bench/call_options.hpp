@@ -25,6 +25,11 @@ void add_reduction_option(Options& options, Spec& spec, const char* names = "op,
 void add_root_option(Options& options, Spec& spec, uint32_t most_ranks = kMostRanks);
 void add_threads_option(Options& options, Spec& spec);
 void add_bind_option(Options& options, Spec& spec);
+/// For comparisons: ranks that have a core each are bound unless they shall not be. Of two that
+/// share a core in one launch and not in the next, a short call takes some 20 times as long.
+void add_placement_options(Options& options, Spec& spec);
+/// Decides about binding.
+void place_ranks(Spec& spec);
 void add_memory_option(Options& options, Spec& spec);
 void add_in_place_option(Options& options, Spec& spec);
 void add_queue_option(Options& options, Spec& spec);

@@ -3,8 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "process.hpp"
 
@@ -19,7 +21,27 @@ std::string processor() {
   return "unknown processor";
 }
 
+constexpr const char* kBusy = "something else is running, so the times may mislead";
+
+/// Of the last minute, if it is known.
+std::optional<double> load() {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) return std::nullopt;
+  return load;
+}
+
+bool busy() { return load().value_or(0) > 0.5 * usable_cores(); }
+
 }  // namespace
+
+std::string load_text() {
+  if (!load()) return "load unknown";
+  return fmt::format("load average {:.1f}{}{}", *load(), busy() ? ": " : "", busy() ? kBusy : "");
+}
+
+std::string load_warning() {
+  return busy() ? fmt::format("# load average {:.1f}: {}\n", *load(), kBusy) : "";
+}
 
 std::string machine_text() { return fmt::format("{} cores ({})", usable_cores(), processor()); }
 

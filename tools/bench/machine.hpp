@@ -9,7 +9,11 @@ namespace weft::tools {
 
 /// "2 cores (AMD EPYC)": those that this process may use.
 std::string machine_text();
-/// The same as an object.
+/// How busy it is, with a warning if that is too much for measuring.
+std::string load_text();
+/// That warning as a comment, on a line; nothing if there is none.
+std::string load_warning();
+/// machine_text() as an object.
 nlohmann::ordered_json machine_json();
 
 }  // namespace weft::tools

@@ -73,7 +73,6 @@ class Member {
   Row row(const Shape& shape, const Plan& plan, uint64_t wrong);
   Call of_arm(const Shape& shape, size_t arm);
   uint64_t checked_arm(const Shape& shape, size_t arm);
-  uint64_t checked_arms(const Shape& shape);
   double time_arm(const Shape& shape, size_t arm, uint64_t units);
   uint64_t block_of(const Shape& shape, size_t arm);
   bool over(Clock::time_point deadline);

@@ -14,7 +14,8 @@ double least_time(const Spec& spec, const Shape& shape) {
   const double call =
       double(shape.bytes) * spec.ranks / kBytesPerSecond + kMeeting * double(spec.ranks);
   const double block = call + std::max(kShortestBlock, call);  // the first one is not timed
-  const double arm = kWarmUp + double(kFewestBlocks) * block + double(kOthers) * call;
+  const size_t blocks = spec.race ? kFewestBlocks : kFewestPairs;
+  const double arm = kWarmUp + double(blocks) * block + double(kOthers) * call;
   return arm * double(spec.arms.size());
 }
 

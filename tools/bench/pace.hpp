@@ -9,8 +9,12 @@
 
 namespace weft::tools {
 
-/// Blocks of calls of every arm that a comparison takes at the least.
+/// Blocks of calls of every arm that a race takes at the least.
 inline constexpr size_t kFewestBlocks = 5;
+
+/// Pairs of blocks that a comparison of two takes at the least: with fewer there is no verdict,
+/// even if the same one is always the faster by far.
+inline constexpr size_t kFewestPairs = 16;
 
 /// A block of calls takes at least so many seconds: reading the clock must not count.
 inline constexpr double kShortestBlock = 100e-6;

@@ -27,6 +27,7 @@ struct Spec {
   uint32_t root = 0;
   bool threads = false;  // ranks are threads of one process
   bool bind = false;     // each rank to a core of its own, as far as there are enough
+  bool loose = false;    // not even if each has a core: see place_ranks()
   MemoryKind memory = MemoryKind::kHeap;
   bool in_place = false;
   bool check = true;

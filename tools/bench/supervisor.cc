@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -28,9 +29,12 @@ constexpr auto kHearOthers = std::chrono::milliseconds(200);
 
 void be_rank(const Spec& spec, Team& team, uint32_t rank) {
   spec.creation ? run_creation(spec, team, rank) : run_rank(spec, team, rank);
+  team.finish(rank);
 }
 
 [[noreturn]] void be_process(const Spec& spec, Team& team, uint32_t rank) {
+  // A variable that is new moves all others: not when threads may be looking for one.
+  if (!spec.arms.empty()) setenv("WEFT_POLICY", spec.arms.front().c_str(), 1);
   open_runtime(team, rank);
   if (spec.threads) {
     std::vector<std::thread> others;
@@ -74,6 +78,7 @@ class Supervisor {
   void take_signals();
   void end_all();
   std::string who(size_t process) const;
+  bool is_through(size_t process) const;
 
   const Spec& spec_;
   Rows& rows_;
@@ -129,6 +134,13 @@ std::string Supervisor::who(size_t process) const {
   return spec_.threads ? "the process of all ranks" : fmt::format("rank {}", process);
 }
 
+bool Supervisor::is_through(size_t process) const {
+  if (!spec_.threads) return team_.is_through(uint32_t(process));
+  bool all = true;
+  for (uint32_t rank = 0; rank < spec_.ranks; ++rank) all = all && team_.is_through(rank);
+  return all;
+}
+
 void Supervisor::take_ends() {
   for (size_t i = 0; i < processes_.size(); ++i) {
     Process& process = processes_[i];
@@ -138,8 +150,13 @@ void Supervisor::take_ends() {
     reap(process.pid);
     process.alive = false;
     take_messages();  // a rank that complains does so before it ends with kFailed
-    const bool explained = *status == 0 || (process.complained && exit_code(*status) == kFailed);
-    if (!explained && !death_) death_ = fmt::format("{} {}", who(i), describe_status(*status));
+    const bool through = *status == 0 && is_through(i);
+    const bool explained = through || (process.complained && exit_code(*status) == kFailed);
+    if (explained || death_) continue;
+    death_ = fmt::format("{} {}", who(i),
+                         *status == 0 ? "ended as if all were done, but is not through: "
+                                        "does a plugin call exit()?"
+                                      : describe_status(*status));
   }
 }
 

@@ -18,6 +18,7 @@ namespace weft::tools {
 // What a rank writes, on cache lines of its own.
 struct alignas(64) Team::Slot {
   std::atomic<uint64_t> entered{0};
+  std::atomic<bool> through{false};
   double number = 0;
   uint64_t count = 0;
   Offer offers[kOffers] = {};
@@ -50,7 +51,7 @@ Team::Team(uint32_t ranks)
 
 Team::~Team() { munmap(shared_, bytes_); }
 
-Team::Slot& Team::slot(uint32_t rank) { return reinterpret_cast<Slot*>(shared_ + 1)[rank]; }
+Team::Slot& Team::slot(uint32_t rank) const { return reinterpret_cast<Slot*>(shared_ + 1)[rank]; }
 
 void Team::barrier() {
   const uint32_t round = shared_->round.load(std::memory_order_acquire);
@@ -93,6 +94,12 @@ Offer& Team::offer(uint32_t rank, uint32_t index) { return slot(rank).offers[ind
 HcclRootInfo& Team::root_info() { return shared_->root_info; }
 
 std::atomic<uint64_t>& Team::entered(uint32_t rank) { return slot(rank).entered; }
+
+void Team::finish(uint32_t rank) { slot(rank).through.store(true, std::memory_order_release); }
+
+bool Team::is_through(uint32_t rank) const {
+  return slot(rank).through.load(std::memory_order_acquire);
+}
 
 void Team::send(const Message& message) {
   while (write(pipe_.write.get(), &message, sizeof message) < 0 && errno == EINTR) {

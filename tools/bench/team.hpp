@@ -47,13 +47,13 @@ inline constexpr double kMatters = 1.05;
 struct Comparison {
   Shape shape;
   uint64_t pairs;
-  uint64_t block;   // calls
-  uint64_t wrong;   // elements, all ranks
-  uint32_t faster;  // 1 or 2; 0: not known
-  uint32_t reserved;
+  uint64_t block;     // calls
+  uint32_t faster;    // 1 or 2; 0: not known
+  uint32_t disagree;  // 1: the launches did, about which is the faster
   struct Arm {
     char algorithm[64];
-    uint64_t wins;  // pairs in which it was the faster
+    uint64_t wrong;  // elements, all ranks
+    uint64_t wins;   // pairs in which it was the faster
     double median_us;
     double mean_us;
     double half_width_us;  // of the 95 % confidence interval of the mean
@@ -61,6 +61,8 @@ struct Comparison {
   double ratio;  // second by first, median over pairs
   double ratio_low;
   double ratio_high;
+
+  [[nodiscard]] uint64_t wrong() const { return arms[0].wrong + arms[1].wrong; }
 };
 
 /// One arm of a race at one size. Times are of the slowest rank, of one call.
@@ -142,6 +144,8 @@ class Team {
   void tell(const Comparison& comparison);
   void tell(const Standing& standing);
   void tell(const Progress& progress);
+  /// This rank is through. Not collective.
+  void finish(uint32_t rank);
   /// Reports the failure and ends this process.
   [[noreturn]] void fail(uint32_t rank, std::string_view text);
 
@@ -150,11 +154,12 @@ class Team {
   /// Readable when there is a message.
   int messages() const { return pipe_.read.get(); }
   bool next_message(Message* message);
+  [[nodiscard]] bool is_through(uint32_t rank) const;
 
  private:
   struct Shared;
   struct Slot;
-  Slot& slot(uint32_t rank);
+  [[nodiscard]] Slot& slot(uint32_t rank) const;
   void send(const Message& message);
 
   uint32_t ranks_;

@@ -1,72 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the checker over all that was asked for, and survives the plugins with a word about them.
+// Runs the checker over all that was asked for.
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 
 #include "base/op_names.hpp"
 #include "check/spec.hpp"
+#include "last_words.hpp"
 
 namespace weft::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kPatience = 300;   // seconds for one case
 constexpr uint32_t kCostRanks = 8;    // or as many as were proved
 constexpr uint32_t kLeastToTell = 4;  // any sum of two is in rank order
-
-char g_last_words[256];  // NOLINT: of the signal handler
-
-void say_and_leave(int) {
-  const ssize_t ignored = write(STDERR_FILENO, g_last_words, strlen(g_last_words));
-  static_cast<void>(ignored);
-  _exit(kFailed);
-}
-
-/// While it lives, a crash or an endless loop of a plugin ends the program with a line that names
-/// the algorithm.
-class LastWords {
- public:
-  LastWords() {
-    stack_.resize(64 << 10);
-    stack_t alternate{};
-    alternate.ss_sp = stack_.data();
-    alternate.ss_size = stack_.size();
-    sigaltstack(&alternate, nullptr);
-    for (const int number : kSignals) {
-      struct sigaction action {};
-      action.sa_handler = say_and_leave;
-      action.sa_flags = SA_ONSTACK;
-      sigaction(number, &action, nullptr);
-    }
-  }
-  ~LastWords() {
-    alarm(0);
-    for (const int number : kSignals) signal(number, SIG_DFL);
-    stack_t none{};
-    none.ss_flags = SS_DISABLE;
-    sigaltstack(&none, nullptr);
-  }
-  LastWords(const LastWords&) = delete;
-  LastWords& operator=(const LastWords&) = delete;
-
-  /// Before each case.
-  void prepare(const plugin::Algorithm& algorithm, uint32_t ranks) {
-    const std::string text = fmt::format(
-        "weft check: {} crashed, or did not end within {} s, when it was asked for {} ranks\n",
-        algorithm.name, kPatience, ranks);
-    g_last_words[text.copy(g_last_words, sizeof g_last_words - 1)] = '\0';
-    alarm(kPatience);
-  }
-
- private:
-  static constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
-  std::vector<char> stack_;
-};
 
 proof::Fixed fixed_of(const plugin::Algorithm& algorithm, const CheckSpec& spec) {
   proof::Fixed fixed;
@@ -107,11 +56,18 @@ void look_at_cost(CheckOutcome& outcome, const CheckSpec& spec) {
   }
 }
 
+/// For one case: what is left of the time, or more than any should take.
+std::chrono::seconds patience(const CheckSpec& spec, Clock::time_point end) {
+  if (!spec.time) return LastWords::kPatience;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(end - Clock::now());
+  return std::clamp(left + std::chrono::seconds(1), std::chrono::seconds(1), LastWords::kPatience);
+}
+
 }  // namespace
 
 std::vector<CheckOutcome> check_all(const std::vector<const plugin::Algorithm*>& algorithms,
                                     const CheckSpec& spec) {
-  LastWords last_words;
+  LastWords last_words("weft check");
   const auto end = Clock::now() + spec.time.value_or(std::chrono::nanoseconds(0));
   std::vector<CheckOutcome> outcomes;
   for (const plugin::Algorithm* each : algorithms)
@@ -120,7 +76,7 @@ std::vector<CheckOutcome> check_all(const std::vector<const plugin::Algorithm*>&
     for (CheckOutcome& outcome : outcomes) {
       if (outcome.wrong || !proof::serves(*outcome.algorithm, n)) continue;
       const auto stop = [&] {
-        last_words.prepare(*outcome.algorithm, n);
+        last_words.prepare(outcome.algorithm->name, n, patience(spec, end));
         return spec.time && Clock::now() >= end;
       };
       proof::Verdict verdict =

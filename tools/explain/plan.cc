@@ -16,6 +16,7 @@
 #include "config/rules.hpp"
 #include "exec/task_layout.hpp"
 #include "explain/others.hpp"
+#include "last_words.hpp"
 #include "loaded_policy.hpp"
 #include "schedule/builder.hpp"
 #include "schedule/cost.hpp"
@@ -225,7 +226,9 @@ void explain_plan(const PlannedCall& call) {
   }
   const config::Choice choice = loaded.policy.choose(asked.query);
   const plugin::Algorithm& winner = *choice.algorithm;
+  LastWords last_words("weft explain");
   const auto emit = [&](uint32_t rank) {
+    last_words.prepare(winner.name, call.ranks);
     return schedule::emit(winner.table, winner.name.c_str(),
                           {asked.query.op, call.ranks, rank, call.root}, choice.params);
   };

@@ -3,11 +3,47 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "command.hpp"
+#include "config/experiment.hpp"
+#include "last_words.hpp"
 #include "loaded_policy.hpp"
 #include "policy/verbs.hpp"
+#include "proof/prove.hpp"
 
 namespace weft::tools {
+namespace {
+
+/// Algorithms that the policy asks to be proved and that are wrong with few ranks already.
+std::vector<std::string> refuted(const LoadedPolicy& loaded) {
+  constexpr uint32_t kFewRanks = 9;
+  std::vector<std::string> found;
+  if (!loaded.policy.settings().require_check) return found;
+  std::set<std::string> names;
+  for (const config::Rule& each : loaded.policy.rules()) names.insert(each.use);
+  for (const config::Experiment& each : loaded.policy.experiments()) {
+    for (const config::Arm& arm : each.arms) names.insert(arm.rule.use);
+  }
+  LastWords last_words("weft policy lint");
+  for (const plugin::Algorithm& each : loaded.registry->algorithms()) {
+    if (!names.contains(each.name)) continue;
+    for (uint32_t ranks = 2; ranks <= kFewRanks; ++ranks) {
+      last_words.prepare(each.name, ranks);
+      if (!proof::serves(each, ranks) || !proof::prove(each, ranks).wrong) continue;
+      found.push_back(
+          fmt::format("{}: require_check, and {} is wrong with {} ranks: `weft check {} "
+                      "--ranks {}` shows why",
+                      loaded.policy.name(), each.name, ranks, each.name, ranks));
+      break;
+    }
+  }
+  return found;
+}
+
+}  // namespace
 
 int lint_policy(const std::string& file, bool strict, bool overlaps) {
   using config::Severity;
@@ -23,6 +59,10 @@ int lint_policy(const std::string& file, bool strict, bool overlaps) {
     warnings += each.severity == Severity::kWarning;
     ordered += each.severity == Severity::kOverlap;
     if (each.severity != Severity::kOverlap || overlaps) fmt::print("{} ({})\n", each.text, kind);
+  }
+  for (const std::string& each : refuted(loaded)) {
+    ++errors;
+    fmt::print("{} (error)\n", each);
   }
   fmt::print("{}: {} rules, {} errors, {} warnings, {} overlaps\n", loaded.policy.name(),
              loaded.policy.rules().size(), errors, warnings, ordered);

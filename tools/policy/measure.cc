@@ -73,28 +73,43 @@ class Totals {
   double high_ = 0;
 };
 
+bool is_faster(const Comparison& found) {
+  return found.wrong() == 0 && found.faster == 2 && found.ratio * kMatters < 1;
+}
+
+bool is_slower(const Comparison& found) {
+  return found.wrong() == 0 && found.faster == 1 && found.ratio > kMatters;
+}
+
 void print_head() {
   fmt::print("{:<17} {:>10} {:<26} {:<26} {:>10} {:>10} {:>7} {:>17}  {}\n", "operation", "bytes",
              "first", "second", "first us", "second us", "ratio", "", "second is");
 }
 
+std::string verdict_of(const Comparison& found) {
+  if (found.wrong() != 0) {
+    return fmt::format("WRONG: elements of the first {}, of the second {}", found.arms[0].wrong,
+                       found.arms[1].wrong);
+  }
+  if (is_faster(found)) return "faster";
+  if (is_slower(found)) return "slower";
+  if (found.disagree != 0) return "no verdict: the launches disagree";
+  const bool alike = found.ratio_low * kMatters > 1 && found.ratio_high < kMatters;
+  return alike ? "alike" : "no verdict";
+}
+
 void Totals::print(Op op, const Comparison& found) {
-  const bool faster = found.faster == 2 && found.ratio * kMatters < 1;
-  const bool slower = found.faster == 1 && found.ratio > kMatters;
-  fmt::print("{:<17} {:>10} {:<26} {:<26} {:>10.2f} {:>10.2f} {:>7.3f} {:>17}  {}\n",
-             facts(op).name, op == Op::kBarrier ? "-" : std::to_string(found.shape.bytes),
-             found.arms[0].algorithm, found.arms[1].algorithm, found.arms[0].median_us,
-             found.arms[1].median_us, found.ratio,
-             fmt::format("({:.3f} to {:.3f})", found.ratio_low, found.ratio_high),
-             faster   ? "faster"
-             : slower ? "slower"
-                      : "alike, as far as known");
+  fmt::print(
+      "{:<17} {:>10} {:<26} {:<26} {:>10.2f} {:>10.2f} {:>7.3f} {:>17}  {}\n", facts(op).name,
+      op == Op::kBarrier ? "-" : std::to_string(found.shape.bytes), found.arms[0].algorithm,
+      found.arms[1].algorithm, found.arms[0].median_us, found.arms[1].median_us, found.ratio,
+      fmt::format("({:.3f} to {:.3f})", found.ratio_low, found.ratio_high), verdict_of(found));
   std::fflush(stdout);
   const double middle = std::log(found.ratio);
   ++cells_;
-  faster_ += faster ? 1 : 0;
-  slower_ += slower ? 1 : 0;
-  wrong_ += found.wrong;
+  faster_ += is_faster(found) ? 1 : 0;
+  slower_ += is_slower(found) ? 1 : 0;
+  wrong_ += found.wrong();
   sum_ += middle;
   low_ += std::pow(middle - std::log(found.ratio_low), 2);
   high_ += std::pow(std::log(found.ratio_high) - middle, 2);
@@ -105,8 +120,8 @@ void Totals::print_all() const {
   const double low = std::exp(sum_ / n - std::sqrt(low_) / n);
   const double high = std::exp(sum_ / n + std::sqrt(high_) / n);
   const char* verdict = "no clear difference";
-  if (high < 1) verdict = "the second is faster";
-  if (low > 1) verdict = "the second is slower";
+  if (high < 1 && faster_ > slower_) verdict = "the second is faster";
+  if (low > 1 && slower_ > faster_) verdict = "the second is slower";
   fmt::print(
       "all {}: ratio {:.3f} ({:.3f} to {:.3f}), geometric mean: {}; faster in {}, slower in "
       "{}\n",
@@ -128,6 +143,7 @@ int measure_policies(const std::string& first, const std::string& second, const 
                      const std::vector<Op>& ops) {
   prepare_arms();
   Spec base = spec;
+  place_ranks(base);
   take_devices(base);
   for (const std::string& file : {first, second}) {
     base.arms.push_back(std::filesystem::absolute(file).string());
@@ -138,8 +154,8 @@ int measure_policies(const std::string& first, const std::string& second, const 
     return kOk;
   }
   check_time(spec, duels);
-  fmt::print("# {} {}, {}, on {}\n", spec.ranks, spec.threads ? "threads" : "processes",
-             type_name(spec.type), machine_text());
+  fmt::print("# {} {}{}, {}, on {}\n{}", spec.ranks, spec.threads ? "threads" : "processes",
+             base.bind ? ", bound" : "", type_name(spec.type), machine_text(), load_warning());
   print_head();
   std::fflush(stdout);
   const double seconds = std::chrono::duration<double>(spec.time).count();

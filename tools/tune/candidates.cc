@@ -8,6 +8,7 @@
 #include "base/op_names.hpp"
 #include "command.hpp"
 #include "config/rules.hpp"
+#include "last_words.hpp"
 #include "options.hpp"
 #include "proof/prove.hpp"
 
@@ -45,7 +46,9 @@ std::vector<Offered> offered(const LoadedPolicy& loaded, const config::Query& qu
 void need_no_rule(const LoadedPolicy& loaded, const config::Query& query,
                   const plugin::Algorithm& refused, const std::string& why) {
   for (const config::Rule& rule : loaded.policy.rules()) {
-    if (rule.algorithm != &refused || !rule.ranks.contains(query.ranks)) continue;
+    config::Query some = query;
+    some.bytes = rule.bytes.first;
+    if (rule.algorithm != &refused || !config::matches(rule, some)) continue;
     throw Failure(fmt::format("{}:{}: {}", loaded.policy.name(), rule.use_place.line, why));
   }
 }
@@ -79,6 +82,7 @@ Words known_algorithms(const std::string& list, const plugin::Registry& registry
 Candidates candidates_for(const LoadedPolicy& loaded, const config::Query& query,
                           const Words& unwanted) {
   Candidates found;
+  LastWords last_words("weft tune", "; --without leaves an algorithm out");
   for (const Offered& each : offered(loaded, query)) {
     const plugin::Algorithm& algorithm = *each.algorithm;
     if (std::ranges::find(unwanted, algorithm.name) != unwanted.end()) {
@@ -86,9 +90,10 @@ Candidates candidates_for(const LoadedPolicy& loaded, const config::Query& query
                    fmt::format("the policy uses {}, so it cannot be left out: --without can leave "
                                "out what no rule names",
                                algorithm.name));
-      found.refused.push_back(algorithm.name + ", as wished");
+      found.unwanted.push_back(algorithm.name);
       continue;
     }
+    last_words.prepare(algorithm.name, query.ranks);
     const proof::Fixed fixed(each.params.begin(), each.params.end());
     const proof::Verdict verdict = proof::prove(algorithm, query.ranks, fixed);
     if (verdict.wrong) {

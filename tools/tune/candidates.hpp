@@ -20,6 +20,7 @@ namespace weft::tools {
 struct Candidates {
   std::vector<Candidate> all;
   std::vector<std::string> refused;  // names and why, for those that can serve
+  Words unwanted;                    // those of them that were left out
 };
 
 /// Every loaded algorithm that can serve the query, with its default parameters, and what rules of

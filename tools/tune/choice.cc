@@ -18,7 +18,7 @@ constexpr double kRule = 0.2;
 
 /// Compared from left to right. Sums are of logarithms.
 struct Cost {
-  size_t bad = 0;  // sizes at which the choice is clearly slower, wrong, or another is settled
+  size_t bad = 0;         // sizes at which the choice is clearly slower, or wrong, or not left
   size_t other_bits = 0;  // sizes at which it sums in another order, though a good one does not
   double price = 0;       // of the rules, and of what seems slower than before
   size_t left = 0;  // sizes at which what was chosen before is good and something else is chosen
@@ -68,7 +68,8 @@ Cost Chooser::of(size_t size, size_t choice) const {
   const size_t candidate = choice == before_ ? at.base : choice;
   const double best = shortest(at);
   Cost cost;
-  const bool fits = at.settled ? candidate == *at.settled : findings_.is_good(size, candidate);
+  const bool fits = at.left.empty() ? findings_.is_good(size, candidate)
+                                    : std::ranges::find(at.left, candidate) != at.left.end();
   cost.bad = fits ? 0 : 1;
   const bool reorders = choice != before_ && findings_.candidates[choice].reorders;
   cost.other_bits = reorders && has_ordered(size) ? 1 : 0;
@@ -205,6 +206,27 @@ std::vector<Stretch> choose(const Findings& findings) {
     stretches[i + 1].bytes.first = stretches[i].bytes.last + 1;
   }
   return stretches;
+}
+
+void settle(Findings& findings, const std::vector<Stretch>& stretches,
+            const std::vector<Rematch>& rematches) {
+  for (const Stretch& stretch : stretches) {
+    for (size_t i = stretch.first; i <= stretch.last && i < findings.sizes.size(); ++i) {
+      SizeFindings& size = findings.sizes[i];
+      size.left = {stretch.candidate.value_or(size.base)};
+    }
+  }
+  const bool lost = !findings.by_bytes &&
+                    std::ranges::any_of(rematches, [](const Rematch& each) { return each.slower; });
+  for (const Rematch& each : rematches) {
+    SizeFindings& size = findings.sizes[each.size];
+    size.again = each.ratio;
+    if (each.slower || lost) {
+      size.left = {size.base};
+    } else if (!each.faster) {
+      size.left.push_back(size.base);
+    }
+  }
 }
 
 std::vector<uint64_t> middles(const Findings& findings, const std::vector<Stretch>& stretches) {

@@ -24,6 +24,19 @@ struct Stretch {
 /// order, and the one with the shortest times. No sizes: one stretch without a candidate.
 [[nodiscard]] std::vector<Stretch> choose(const Findings& findings);
 
+/// What came of measuring, once more, a new choice against what the policy chose before.
+struct Rematch {
+  size_t size = 0;  // of Findings::sizes
+  bool faster = false;
+  bool slower = false;
+  double ratio = 1;  // of times, to that of before
+};
+
+/// Leaves at each size what was chosen, and what was before unless that is known to be slower;
+/// nothing else. A choice for all sizes that is slower at one of them is given up.
+void settle(Findings& findings, const std::vector<Stretch>& stretches,
+            const std::vector<Rematch>& rematches);
+
 /// Sizes that would tell more exactly where a stretch ends: in the middle, as ratios go, between
 /// the two that are known on either side, unless these are close to each other.
 [[nodiscard]] std::vector<uint64_t> middles(const Findings& findings,

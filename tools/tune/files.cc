@@ -49,7 +49,11 @@ void check_writable(const std::string& file, bool replace) {
     throw Failure(fmt::format("{}: there is no folder {}", file, folder.string()));
   }
   if (fs::is_directory(file, ignored)) throw Failure(fmt::format("{} is a folder", file));
-  if (!replace && fs::exists(fs::symlink_status(file, ignored))) fail_exists(file);
+  const fs::file_status there = fs::symlink_status(file, ignored);
+  if (!replace && fs::exists(there)) fail_exists(file);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {
+    throw Failure(fmt::format("{} is a link, a pipe or a device, and would become a file", file));
+  }
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw Failure(fmt::format("{}: nothing can be written there: {}", file, std::strerror(errno)));
   }

@@ -26,9 +26,10 @@ struct Timing {
 
 struct SizeFindings {
   uint64_t bytes = 0;
-  std::vector<Timing> timings;         // of the candidates, in their order
-  size_t base = 0;                     // the candidate that the policy chose before
-  std::optional<size_t> settled = {};  // the only candidate that is left to choose
+  std::vector<Timing> timings;       // of the candidates, in their order
+  size_t base = 0;                   // the candidate that the policy chose before
+  std::vector<size_t> left = {};     // candidates that may still be chosen; none: all may
+  std::optional<double> again = {};  // time of what was chosen first by that of base, once more
 };
 
 struct Findings {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/op_names.hpp"
+#include "bench/texts.hpp"
 #include "config/units.hpp"
 
 namespace weft::tools {
@@ -52,18 +53,6 @@ std::string name_of(const Findings& findings, size_t candidate) {
 }
 
 }  // namespace
-
-std::string size_text(uint64_t bytes) {
-  static constexpr std::pair<uint64_t, const char*> kUnits[] = {
-      {uint64_t{1} << 30, "GiB"}, {uint64_t{1} << 20, "MiB"}, {uint64_t{1} << 10, "KiB"}};
-  for (const auto& [unit, name] : kUnits) {
-    if (bytes < unit) continue;
-    const double count = double(bytes) / double(unit);
-    return bytes % unit == 0 ? fmt::format("{}{}", bytes / unit, name)
-                             : fmt::format("{:.1f}{}", count, name);
-  }
-  return bytes == 0 ? "-" : std::to_string(bytes);
-}
 
 std::string marks_text() {
   return "* the fastest, = not known to be slower than that; wrong: an algorithm with wrong "
@@ -161,6 +150,7 @@ nlohmann::ordered_json json_of(const Tuned& tuned) {
                        {"before", name_of(findings, size.base)},
                        {"chosen", name_of(findings, chosen(tuned, stretch, i))},
                        {"algorithms", algorithms}});
+      if (size.again) sizes.back()["ratio_once_more"] = *size.again;
     }
   }
   auto rules = nlohmann::ordered_json::array();

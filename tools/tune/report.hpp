@@ -31,7 +31,4 @@ struct Tuned {
 [[nodiscard]] Chart chart_of(const Tuned& tuned);
 [[nodiscard]] nlohmann::ordered_json json_of(const Tuned& tuned);
 
-/// "8", "4KiB": of a column, and of an axis.
-[[nodiscard]] std::string size_text(uint64_t bytes);
-
 }  // namespace weft::tools

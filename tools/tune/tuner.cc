@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <span>
+#include <stdexcept>
+#include <utility>
 
 #include "arms/duels.hpp"
 #include "bench/pace.hpp"
 #include "bench/supervisor.hpp"
+#include "bench/texts.hpp"
 #include "bench/words.hpp"
 #include "config/rules.hpp"
 #include "tune/candidates.hpp"
@@ -74,8 +78,7 @@ void Listener::add(const Progress& progress) {
 }
 
 std::string Listener::where() const {
-  std::string text = std::string(facts(task_.op).name);
-  if (task_.op != Op::kBarrier) text += " of " + size_text(last_.shape.bytes);
+  std::string text = calls_text(task_.op, last_.shape.bytes);
   if (last_.arm < task_.candidates.size()) {
     text += " by " + task_.candidates[candidate(last_.arm)].arm.text();
   }
@@ -242,52 +245,66 @@ int Tuner::find(Clock::time_point end) {
   return 0;
 }
 
-/// Where something else is chosen than before, the two are measured once more, without the others:
-/// a choice among many at many sizes is sometimes chance, and what holds on a machine may change
-/// within a minute.
-int Tuner::confirm(double seconds) {
-  Duels duels;
-  struct Claim {
-    size_t task;
-    size_t size;
-    size_t candidate;
-  };
-  std::vector<Claim> claims;  // of the duels
+/// Duels of what was chosen anew with what was before, at all sizes where they differ.
+Tuner::Claims Tuner::claims() const {
+  Claims claims;
   for (size_t task = 0; task < tasks_.size(); ++task) {
-    Tuned& tuned = tuned_[task];
+    const Tuned& tuned = tuned_[task];
+    std::map<std::pair<size_t, size_t>, std::vector<uint64_t>> sizes;  // by base and candidate
     for (const Stretch& stretch : tuned.stretches) {
-      for (size_t i = stretch.first; i <= stretch.last && !tuned.findings.sizes.empty(); ++i) {
-        SizeFindings& size = tuned.findings.sizes[i];
-        size.settled = stretch.candidate.value_or(size.base);
-        if (*size.settled == size.base || !tuned.findings.is_right(size.base)) continue;
-        Spec duel = spec_;
-        duel.op = tasks_[task].op;
-        duel.arms = {arms_[task][size.base], arms_[task][*size.settled]};
-        duel.sizes = {size.bytes};
-        duels.push_back(std::move(duel));
-        claims.push_back({task, i, *size.settled});
+      for (size_t i = stretch.first; stretch.candidate && i <= stretch.last; ++i) {
+        const SizeFindings& size = tuned.findings.sizes[i];
+        const bool same = *stretch.candidate == size.base;
+        // Wrong results need no other reason.
+        if (same || !tuned.findings.is_right(size.base)) continue;
+        sizes[{size.base, *stretch.candidate}].push_back(size.bytes);
       }
     }
-  }
-  if (duels.empty()) return 0;
-  const auto answer = [&](size_t number, const Comparison& found) {
-    const Claim& claim = claims[number];
-    Findings& findings = tuned_[claim.task].findings;
-    SizeFindings& size = findings.sizes[claim.size];
-    const std::string where =
-        fmt::format("{} of {}", facts(tasks_[claim.task].op).name, size_text(size.bytes));
-    if (found.wrong != 0) {
-      throw Failure(
-          fmt::format("{}: {} elements are wrong, though none was before", where, found.wrong));
+    for (const auto& [pair, bytes] : sizes) {
+      Spec duel = spec_;
+      duel.op = tasks_[task].op;
+      duel.arms = {arms_[task][pair.first], arms_[task][pair.second]};
+      duel.sizes = bytes;
+      claims.duels.push_back(std::move(duel));
+      claims.of.push_back({task, pair.first, pair.second});
     }
-    if (found.faster == 2 && found.ratio * kMatters < 1) return;
-    size.settled = size.base;
-    line_->note(fmt::format("{}: {} against {} once more: ratio {:.2f}, not clearly faster", where,
-                            findings.candidates[claim.candidate].arm.text(),
-                            findings.candidates[size.base].arm.text(), found.ratio));
+  }
+  return claims;
+}
+
+/// A choice among many at many sizes is sometimes chance, and what holds on a machine may change
+/// within a minute: what is chosen anew has to win once more, without the others.
+int Tuner::confirm(double seconds) {
+  constexpr double kEnough = 4;  // times the least, so that there can be a verdict
+  const auto [duels, of] = claims();
+  if (duels.empty()) return 0;
+  std::vector<std::vector<Rematch>> rematches(tasks_.size());
+  const auto answer = [&](size_t duel, const Comparison& found) {
+    const Claim& claim = of[duel];
+    Findings& findings = tuned_[claim.task].findings;
+    const auto at = std::ranges::find(findings.sizes, found.shape.bytes, &SizeFindings::bytes);
+    if (at == findings.sizes.end()) throw std::logic_error("a size that was not asked for");
+    at->timings[claim.base].wrong += found.arms[0].wrong;
+    at->timings[claim.candidate].wrong += found.arms[1].wrong;
+    const bool wrong = found.arms[1].wrong != 0;
+    const bool better = found.faster == 2 && found.ratio * kMatters < 1;
+    const bool faster = !wrong && (better || found.arms[0].wrong != 0);
+    const bool slower = wrong || (!faster && found.ratio > kMatters);
+    rematches[claim.task].push_back(
+        {size_t(at - findings.sizes.begin()), faster, slower, found.ratio});
+    if (faster) return;
+    line_->say(fmt::format("{}: {} against {} once more: ratio {:.2f}, not clearly faster",
+                           calls_text(tasks_[claim.task].op, at->bytes),
+                           findings.candidates[claim.candidate].arm.text(),
+                           findings.candidates[claim.base].arm.text(), found.ratio));
   };
-  if (const int code = run_duels(duels, seconds, *line_, answer); code != 0) return code;
-  for (Tuned& tuned : tuned_) tuned.stretches = choose(tuned.findings);
+  const double its = std::max(seconds, kEnough * tools::least_time(duels));
+  if (const int code = run_duels(duels, its, *line_, answer); code != 0) return code;
+  for (size_t task = 0; task < tasks_.size(); ++task) {
+    Tuned& tuned = tuned_[task];
+    settle(tuned.findings, tuned.stretches, rematches[task]);
+    tuned.stretches = choose(tuned.findings);
+  }
   return 0;
 }
 

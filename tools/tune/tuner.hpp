@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "arms/duels.hpp"
 #include "arms/policy_files.hpp"
 #include "bench/op.hpp"
 #include "bench/spec.hpp"
@@ -37,9 +38,19 @@ class Tuner {
 
  private:
   struct Part;
+  struct Claim {
+    size_t task;
+    size_t base;  // candidates
+    size_t candidate;
+  };
+  struct Claims {
+    Duels duels;
+    std::vector<Claim> of;  // the duels
+  };
   [[nodiscard]] Part part_of(size_t task, const std::vector<uint64_t>& sizes) const;
   [[nodiscard]] std::vector<Part> more() const;
   int find(Clock::time_point end);
+  [[nodiscard]] Claims claims() const;
   int confirm(double seconds);
   int measure(const std::vector<Part>& parts, double seconds);
   int measure(const Part& part, double seconds, bool again, std::vector<SizeFindings>& found);

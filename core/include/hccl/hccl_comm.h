@@ -120,9 +120,10 @@ extern HcclResult HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint
                                           HcclComm* subComm) HCOMM_WEAK_SYMBOL;
 
 /*
- * Frees a communicator; the handle is dead afterwards. Local: never waits for peers. NULL is fine.
+ * Frees a communicator; the handle is dead afterwards. Local: never waits for peers to do the same.
+ * NULL is fine.
  * HCCL_E_AGAIN while a call on it is unfinished or being issued. If another thread goes on issuing,
- * its next call waits while those before it end, up to 250 ms for the next one and 10 s in all.
+ * its next call waits while those before it end, up to 250 ms for the next one and 8 s in all.
  * HCCL_E_PARA for a handle that is none (any more), as in all functions. Any thread, whatever its
  * device. One that is destroyed or resumed on another thread is waited for, at most 10 s.
  */

@@ -15,20 +15,24 @@
 namespace weft::test {
 namespace {
 
+enum class Calls { kPlain, kInGroups, kMessages };
+
 struct Issues {
   uint32_t ranks;
   Layout layout;
-  bool in_groups;
+  Calls calls;
 };
 void PrintTo(const Issues& issues, std::ostream* out) {
   *out << layout_name(issues.layout) << "_" << issues.ranks
-       << (issues.in_groups ? "_in_groups" : "");
+       << (issues.calls == Calls::kInGroups   ? "_in_groups"
+           : issues.calls == Calls::kMessages ? "_messages"
+                                              : "");
 }
 
 /// Issues operators without a pause until one is refused; how that was.
 struct Issuer {
-  Issuer(const Rank& rank, HcclComm comm, bool in_groups)
-      : thread([this, comm, in_groups, device = rank.device()] {
+  Issuer(const Rank& rank, HcclComm comm, Calls calls)
+      : thread([this, comm, calls, peer = 1 - rank.rank(), device = rank.device()] {
           aclrtSetDevice(device);
           const Stream stream;
           constexpr uint64_t kCount = 1 << 15;  // takes longer to be carried out than to be issued
@@ -41,13 +45,18 @@ struct Issuer {
                                  stream);
           };
           while (code == HCCL_SUCCESS) {
-            if (in_groups) {
-              HcclGroupStart();
-              issue();
-              issue();
-              code = HcclGroupEnd();
-            } else {
+            if (calls == Calls::kPlain) {
               code = issue();
+            } else {
+              HcclGroupStart();
+              if (calls == Calls::kInGroups) {
+                issue();
+                issue();
+              } else {
+                HcclSend(send, kCount, HCCL_DATA_TYPE_INT32, peer, comm, stream);
+                HcclRecv(recv, kCount, HCCL_DATA_TYPE_INT32, peer, comm, stream);
+              }
+              code = HcclGroupEnd();
             }
             if (code == HCCL_SUCCESS) ++issued;
           }
@@ -61,11 +70,12 @@ struct Issuer {
 
 class Contest : public testing::TestWithParam<Issues> {};
 INSTANTIATE_TEST_SUITE_P(All, Contest,
-                         testing::Values(Issues{1, Layout::kProcesses, false},
-                                         Issues{1, Layout::kProcesses, true},
-                                         Issues{2, Layout::kThreads, false},
-                                         Issues{2, Layout::kProcesses, false},
-                                         Issues{2, Layout::kProcesses, true}),
+                         testing::Values(Issues{1, Layout::kProcesses, Calls::kPlain},
+                                         Issues{1, Layout::kProcesses, Calls::kInGroups},
+                                         Issues{2, Layout::kThreads, Calls::kPlain},
+                                         Issues{2, Layout::kProcesses, Calls::kPlain},
+                                         Issues{2, Layout::kProcesses, Calls::kInGroups},
+                                         Issues{2, Layout::kProcesses, Calls::kMessages}),
                          [](const auto& test) { return testing::PrintToString(test.param); });
 
 TEST_P(Contest, OneWhoDestroysWinsAgainstOneWhoIssuesWithoutAPause) {
@@ -74,7 +84,7 @@ TEST_P(Contest, OneWhoDestroysWinsAgainstOneWhoIssuesWithoutAPause) {
     constexpr int kMany = 20;  // tries; each alone is enough unless the machine stands still
     for (int round = 0; round < 2; ++round) {
       HcclComm comm = rank.join();
-      Issuer other(rank, comm, issues.in_groups);
+      Issuer other(rank, comm, issues.calls);
       eventually([&] { return other.issued > 100; }, "operators are on their way");
       rank.sync();
       HcclResult code = HCCL_E_AGAIN;

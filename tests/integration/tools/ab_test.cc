@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support.hpp"
@@ -123,6 +124,37 @@ TEST(Ab, AnArmThatCannotServeIsAnError) {
   expect({}, 2, "--arms is missing");
 }
 
+TEST(Ab, NamesNoWrongAlgorithmTheFaster) {
+  const Outcome outcome = weft({"ab", "all_gather", "-n", "3", "--threads", "-b", "1K", "--arms",
+                                "mistaken.hasty,mesh.all_gather", "--calls", "20"},
+                               {{"WEFT_PLUGIN_PATH", WEFT_MISTAKEN}});
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  EXPECT_NE(outcome.err.find("the checker refutes mistaken.hasty: `weft check mistaken.hasty "
+                             "--ranks 3` shows why"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST(Ab, BindsRanksThatHaveACoreEach) {
+  const auto first_line = [](const Words& more) {
+    Words words = {
+        "ab",      "barrier", "-n", "2", "--threads", "--arms", "mesh.barrier,tree.barrier",
+        "--calls", "20"};
+    words.insert(words.end(), more.begin(), more.end());
+    const std::string out = weft(words).out;
+    const size_t begin = out.find("# barrier");
+    return begin == std::string::npos ? out : out.substr(begin, out.find('\n', begin) - begin);
+  };
+  const bool has_two = std::thread::hardware_concurrency() > 1;
+  EXPECT_EQ(first_line({}).find("2 threads, bound, on") != std::string::npos, has_two);
+  EXPECT_NE(first_line({"--no-bind"}).find("2 threads, on"), std::string::npos);
+  EXPECT_NE(first_line({"--bind"}).find("2 threads, bound, on"), std::string::npos);
+  EXPECT_EQ(weft({"ab", "barrier", "-n", "2", "--arms", "mesh.barrier,tree.barrier", "--bind",
+                  "--no-bind"})
+                .code,
+            2);
+}
+
 /// The results of an experiment on the calls of `weft bench`, in a folder.
 void run_experiment(const std::string& folder, const std::string& results) {
   std::ifstream installed(WEFT_DEFAULT_POLICY);
@@ -147,9 +179,10 @@ TEST(AbReport, PutsTheRanksOfAnExperimentTogether) {
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_NE(text.out.find("by the times of the slowest of 8 ranks"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("mesh.one_shot is the fastest"), std::string::npos) << text.out;
-  EXPECT_NE(text.out.find("[[rule]]\nop = \"all_reduce\"\nwhen = { bytes = \"..1KiB\" }\nuse = "
-                          "\"mesh.one_shot\"\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.out.find("[[rule]]\nop = \"all_reduce\"\nwhen = { bytes = \"8\", ranks = \"8\" }\nuse = "
+                    "\"mesh.one_shot\"\n"),
+      std::string::npos)
       << text.out;
 
   const Outcome outcome = weft({"ab", "report", "--json", results});

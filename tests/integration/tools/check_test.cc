@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -108,6 +109,49 @@ TEST(Check, APluginThatCrashesIsNamed) {
   EXPECT_EQ(outcome.code, 1);
   expect_parts(outcome.err, {"crasher.barrier crashed", "4 ranks"});
   EXPECT_EQ(weft({"check", WEFT_CRASHER, "--ranks", "2,3"}).code, 0);
+}
+
+TEST(Check, APluginThatDoesNotComeBackIsNamed) {
+  const Outcome ended = weft({"check", WEFT_QUITTER, "--op", "all_reduce"});
+  EXPECT_EQ(ended.code, 1) << ended.out;
+  expect_parts(ended.err, {"quitter.all_reduce crashed, ended the program, or did not", "2 ranks"});
+  const Outcome late = weft({"check", WEFT_QUITTER, "--op", "broadcast", "--time", "1"});
+  EXPECT_EQ(late.code, 1) << late.out;
+  expect_parts(late.err, {"quitter.broadcast crashed", "did not come back within", "2 ranks"});
+}
+
+TEST(Check, OtherToolsNameItToo) {
+  const Folder folder;
+  const Environment plugin = {{"WEFT_PLUGIN_PATH", WEFT_QUITTER}};
+  const Outcome tuned =
+      weft({"tune", "-n", "2", "--ops", "all_reduce", "--time", "2s"}, plugin, folder.path());
+  EXPECT_EQ(tuned.code, 1) << tuned.out;
+  expect_parts(tuned.err, {"weft tune: quitter.all_reduce crashed", "--without leaves"});
+  EXPECT_TRUE(folder.empty());
+  const Outcome compared =
+      weft({"ab", "all_reduce", "-n", "2", "--arms", "quitter.all_reduce,mesh.one_shot"}, plugin);
+  EXPECT_EQ(compared.code, 1) << compared.out;
+  expect_parts(compared.err, {"weft ab: quitter.all_reduce crashed"});
+
+  std::ifstream installed(WEFT_DEFAULT_POLICY);
+  std::string text(std::istreambuf_iterator<char>(installed), {});
+  text.insert(
+      text.find("[[rule]]"),
+      "[[rule]]\nop = \"all_reduce\"\nwhen = { ranks = 2 }\nuse = \"quitter.all_reduce\"\n");
+  const std::string file = folder.path() + "/quit.toml";
+  std::ofstream(file) << text;
+  Environment policy = plugin;
+  policy["WEFT_POLICY"] = file;
+  const Outcome explained = weft({"explain", "--op", "all_reduce", "-n", "2"}, policy);
+  EXPECT_EQ(explained.code, 1) << explained.out;
+  expect_parts(explained.err, {"weft explain: quitter.all_reduce crashed"});
+  for (const Words& more : {Words{}, Words{"--threads"}}) {
+    Words words = {"bench", "all_reduce", "-n", "2", "-b", "8", "-e", "8", "--timeout", "30"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome measured = weft(words, policy);
+    EXPECT_EQ(measured.code, 1) << measured.out;
+    expect_parts(measured.err, {"ended as if all were done, but is not through"});
+  }
 }
 
 TEST(Check, JsonHasTheSame) {

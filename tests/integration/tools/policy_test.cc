@@ -83,6 +83,22 @@ TEST(PolicyCommand, LintFailsForErrors) {
   EXPECT_TRUE(tells(unread.err, "unknown key \"rank\"")) << unread.err;
 }
 
+TEST(PolicyCommand, LintProvesWhatMustBeProved) {
+  const std::string unproved =
+      "[[rule]]\nop = \"all_gather\"\nwhen = { ranks = 4 }\nuse = \"mistaken.hasty\"\n" + kIdle;
+  const Environment plugin = {{"WEFT_PLUGIN_PATH", WEFT_MISTAKEN}};
+  EXPECT_EQ(weft({"policy", "lint", Changed(unproved).path()}, plugin).code, 0);
+  const Changed strict(unproved);
+  std::ifstream written(strict.path());
+  std::string text(std::istreambuf_iterator<char>(written), {});
+  text.insert(text.find("[plugins]\n") + 10, "require_check = true\n");
+  std::ofstream(strict.path()) << text;
+  const Outcome outcome = weft({"policy", "lint", strict.path()}, plugin);
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  EXPECT_TRUE(tells(outcome.out, "require_check, and mistaken.hasty is wrong with 2 ranks"))
+      << outcome.out;
+}
+
 TEST(PolicyCommand, ShowTellsTheSourceOfEverySetting) {
   const Outcome plain = weft({"policy", "show"}, {{"HCCL_ALGO", ""}});
   EXPECT_EQ(plain.code, 0) << plain.err;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft tune` and `weft policy diff --measure`: what they write and refuse. No time decides.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -191,6 +192,8 @@ TEST(Tune, AnAlgorithmThatTheCheckerRefutesIsNotTried) {
 TEST(Tune, RefusesBeforeItMeasures) {
   const Folder folder;
   std::ofstream(folder.path() + "/old.toml") << "mine";
+  std::filesystem::create_symlink("old.toml", folder.path() + "/link");
+  ASSERT_EQ(mkfifo((folder.path() + "/pipe").c_str(), 0600), 0);
   const auto expect = [&](const Words& more, int code, const char* text) {
     SCOPED_TRACE(text);
     const Outcome outcome = weft(with({"tune"}, more), {}, folder.path());
@@ -211,12 +214,16 @@ TEST(Tune, RefusesBeforeItMeasures) {
   expect({"-n", "2", "--ops", "barrier,"}, 2, "'' is no operation");
   expect({"-n", "2", "--without", "ring.broadcats"}, 2, "did you mean 'ring.broadcast'?");
   expect({"-n", "2", "--without", "mesh.all_gather"}, 1, "the policy uses mesh.all_gather");
+  expect({"-n", "2", "--ops", "barrier", "--without", "ring.broadcast"}, 2,
+         "ring.broadcast would not be tried anyway");
   expect({"-n", "2", "-d", "int128"}, 2, "int128 cannot be reduced, and all_reduce does");
   expect({"-n", "2", "-b", "8K", "-e", "8"}, 2, "-b is larger than -e");
   expect({"-n", "2", "barrier"}, 2, "'barrier' is one word too many");
   expect({"-n", "2", "--out", "old.toml"}, 1, "old.toml is there already");
   expect({"-n", "2", "--plot", "old.toml"}, 1, "old.toml is there already");
   expect({"-n", "2", "--out", "none/new.toml"}, 1, "there is no folder none");
+  expect({"-n", "2", "--out", "link", "--force"}, 1, "link is a link, a pipe or a device");
+  expect({"-n", "2", "--plot", "pipe", "--force"}, 1, "pipe is a link, a pipe or a device");
   expect({"-n", "2", "--out", "x", "--plot", "./x"}, 2, "would be written twice");
   expect({"-n", "2", "--ops", "reduce_scatter_v", "--deterministic"}, 1,
          "there is nothing to choose from");
@@ -259,10 +266,12 @@ TEST(PolicyDiffMeasured, TellsWhenThereIsNothingToMeasure) {
 
 TEST(PolicyDiffMeasured, EndsWithItsTimeIfNeitherIsFaster) {
   const Folder folder;
-  const std::string other =
-      changed(folder, "[[rule]]\nop = \"barrier\"\nwhen = { ranks = 2 }\nuse = \"tree.barrier\"\n");
+  // The same algorithm, with settings that differ.
+  const std::string other = folder.path() + "/other.toml";
+  std::ofstream(other) << read(WEFT_DEFAULT_POLICY) << "\n[memory]\norder = [\"heap\"]\n";
   const Outcome outcome = weft({"policy", "diff", WEFT_DEFAULT_POLICY, other, "--measure", "-n",
                                 "2", "--threads", "--ops", "barrier", "--time", "1s"});
+  EXPECT_TRUE(contains(outcome.out, " mesh.barrier               mesh.barrier ")) << outcome.out;
   EXPECT_TRUE(contains(outcome.out, "\nall 1: ratio ")) << outcome.out << outcome.err;
 }
 

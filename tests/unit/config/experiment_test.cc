@@ -79,6 +79,8 @@ TEST(Experiment, NamesPlaceAndRemedyOfMistakes) {
   expect_mistake("[experiment]\n", "2:1: an experiment begins with [[experiment]]");
   expect_mistake("[[experiment]]\nop = \"reduce\"\n" + kArms,
                  "2:1: the experiment has no \"name\"");
+  expect_mistake("[[experiment]]\nname = \"" + std::string(65, 'a') + "\"\n",
+                 "3:8: \"name\" has over 64 letters");
   expect_mistake("[[experiment]]\nname = \"a b\"\n", "3:8: \"name\" must be a name of a-z");
   expect_mistake("[[experiment]]\nname = \"x\"\n" + kArms, "2:1: there is no \"op\" here");
   expect_mistake(experiment("x", ""), "2:1: the experiment has no \"arms\"");

@@ -78,6 +78,20 @@ TEST(Judge, ComparesBlocksOfOneRoundAndSeriesOnly) {
   EXPECT_FALSE(found.faster);
 }
 
+TEST(Judge, NamesNoneThatLooksSlowerForSomeKindOfCall) {
+  std::vector<Block> blocks = blocks_of({10, 20}, 300, 1);
+  EXPECT_EQ(judge(2, blocks).faster, 0u);
+  const auto add_round = [&](uint32_t round) {
+    blocks.push_back({1, round, 0, 1, 100});
+    blocks.push_back({1, round, 1, 1, round % 3 == 0 ? 130.0 : 70.0});  // no verdict by itself
+  };
+  for (uint32_t round = 1; round < 8; ++round) add_round(round);
+  EXPECT_EQ(judge(2, blocks).faster, 0u) << "too few to look like anything";
+  for (uint32_t round = 8; round < 12; ++round) add_round(round);
+  EXPECT_FALSE(judge(2, blocks).faster);
+  EXPECT_TRUE(judge(2, blocks).depends);
+}
+
 TEST(Judge, AnArmWithoutBlocksTakesNoPart) {
   std::vector<Block> blocks;
   for (uint32_t round = 1; round < 100; ++round) {

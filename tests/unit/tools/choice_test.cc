@@ -135,19 +135,56 @@ TEST(TuneChoice, WhatThePolicyDoesWellNeedsNoRule) {
   expect_whole(findings, found);
 }
 
-TEST(TuneChoice, WhatIsSettledIsChosenWhateverTheTimesSay) {
-  Findings findings = make_up({{8, {1.0, 0.5}, {0}, 0},
-                               {32, {1.0, 0.5}, {0}, 0},
-                               {128, {1.0, 0.5}, {0}, 0},
-                               {512, {1.0, 0.9}, {}, 0}});
-  findings.sizes[0].settled = 1;
-  findings.sizes[1].settled = findings.sizes[3].settled = 0;  // as before
-  findings.sizes[2].settled = 1;
+Findings one_winner(bool by_bytes) {
+  return make_up({{8, {1.0, 0.5}, {0}, 0},
+                  {32, {1.0, 0.5}, {0}, 0},
+                  {128, {1.0, 0.5}, {0}, 0},
+                  {512, {1.0, 0.5}, {0}, 0}},
+                 by_bytes ? WEFT_OP_ALL_REDUCE : WEFT_OP_ALL_TO_ALL_V, by_bytes);
+}
+
+/// What is chosen after these rematches of sizes; the rest was not measured again.
+std::string settled(Findings findings, const std::vector<Rematch>& rematches) {
+  settle(findings, choose(findings), rematches);
   const std::vector<Stretch> found = choose(findings);
-  ASSERT_EQ(found.size(), 4U) << text_of(found);
-  for (const size_t i : {0, 2}) EXPECT_EQ(found[i].candidate, 1U);
-  for (const size_t i : {1, 3}) EXPECT_FALSE(found[i].candidate.has_value());
   expect_whole(findings, found);
+  return text_of(found);
+}
+
+constexpr Rematch faster(size_t size) { return {size, true, false, 0.5}; }
+constexpr Rematch alike(size_t size) { return {size, false, false, 1.0}; }
+constexpr Rematch slower(size_t size) { return {size, false, true, 1.5}; }
+
+TEST(TuneChoice, WhatDoesNotWinAgainGetsNoRule) {
+  const Findings all = one_winner(true);
+  EXPECT_EQ(text_of(choose(all)), "b..");
+  EXPECT_EQ(settled(all, {faster(0), faster(1), faster(2), faster(3)}), "b..");
+  EXPECT_EQ(settled(all, {alike(0), alike(1), alike(2), alike(3)}), "-..");
+  EXPECT_EQ(settled(all, {slower(0), alike(1), slower(2), alike(3)}), "-..");
+  EXPECT_EQ(settled(all, {faster(0), slower(1), slower(2), slower(3)}).substr(0, 3), "b..");
+  EXPECT_EQ(settled(all, {faster(0), alike(1), alike(2), faster(3)}), "b..")
+      << "one rule is better than two";
+}
+
+TEST(TuneChoice, WhatIsSlowerOnceMoreEndsARule) {
+  const std::string text = settled(one_winner(true), {faster(0), faster(1), slower(2), faster(3)});
+  EXPECT_EQ(text.substr(0, 3), "b..");
+  EXPECT_NE(text.find(" -.."), std::string::npos) << text;
+  EXPECT_NE(text.find(" b..", 4), std::string::npos) << text;
+}
+
+TEST(TuneChoice, ARuleForAllSizesMayBeSlowerAtNone) {
+  const Findings all = one_winner(false);
+  EXPECT_EQ(settled(all, {faster(0), alike(1), alike(2), alike(3)}), "b..");
+  EXPECT_EQ(settled(all, {faster(0), faster(1), faster(2), slower(3)}), "-..");
+  EXPECT_EQ(settled(all, {alike(0), alike(1), alike(2), alike(3)}), "-..");
+}
+
+TEST(TuneChoice, WhatWonTheFirstTimeOnlyMayBeBase) {
+  // Clearly slower the first time, alike once more: it may stay.
+  Findings findings = make_up({{8, {1.0, 0.5}, {0}, 0}});
+  EXPECT_EQ(settled(findings, {alike(0)}), "-..");
+  EXPECT_EQ(settled(findings, {faster(0)}), "b..");
 }
 
 TEST(TuneChoice, WrongResultsRuleAnAlgorithmOut) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/texts.hpp"
 #include "findings.hpp"
 
 namespace weft::tools {
