@@ -91,7 +91,9 @@ TEST(PolicyCommand, LintProvesWhatMustBeProved) {
   const Changed strict(unproved);
   std::ifstream written(strict.path());
   std::string text(std::istreambuf_iterator<char>(written), {});
-  text.insert(text.find("[plugins]\n") + 10, "require_check = true\n");
+  const std::string before = "\nrequire_check = false";
+  ASSERT_NE(text.find(before), std::string::npos);
+  text.replace(text.find(before), before.size(), "\nrequire_check = true");
   std::ofstream(strict.path()) << text;
   const Outcome outcome = weft({"policy", "lint", strict.path()}, plugin);
   EXPECT_EQ(outcome.code, 1) << outcome.out;

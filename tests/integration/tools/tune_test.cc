@@ -102,7 +102,7 @@ TEST(Tune, ReplacesWhatIsMuchSlowerAndTheMeasuredDifferenceSaysSo) {
   const Environment plugin = {{"WEFT_PLUGIN_PATH", WEFT_SLUGGISH}};
   Environment environment = plugin;
   environment["WEFT_POLICY"] = slow;
-  const Words size = {"-n", "2", "--threads", "-b", "8", "-e", "8", "-d", "fp64"};
+  const Words size = {"-n", "2", "--threads", "--no-bind", "-b", "8", "-e", "8", "-d", "fp64"};
   const auto in_time = [](const auto& says, const Words& words, const Environment& of) {
     Outcome outcome;
     for (const char* time : {"2s", "6s", "20s"}) {
