@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "config/rules.hpp"
 
 namespace weft::comm {
 namespace {
@@ -125,10 +126,23 @@ void Experiments::tell_full() const noexcept {
   static_assert(kMostKinds == 1024);
 }
 
+/// Once for each experiment that would match.
+void Experiments::tell_why_not(const config::Query& query, const CallKey& key) {
+  for (const config::Experiment& each : policy_->experiments()) {
+    if (!questions_.speaks || !config::matches(each.calls, query)) continue;
+    const std::string why = config::why_not(each, query);
+    if (why.empty() || !unfit_.insert(&each).second) continue;
+    log::warn(fmt::format("experiment \"{}\" does not take {}: {}", each.name, describe(key), why));
+  }
+}
+
 Trial* Experiments::make(const CallKey& key) {
   const config::Query query = questions_.query(key);
   const config::Experiment* experiment = policy_->experiment(query);
-  if (experiment == nullptr) return nullptr;
+  if (experiment == nullptr) {
+    tell_why_not(query, key);
+    return nullptr;
+  }
   TurnOrder order;
   order.block = experiment->block;
   order.seed = seed_ ^ hash_of(experiment->name) ^ hash_of(bytes_of(key));

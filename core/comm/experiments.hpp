@@ -139,6 +139,7 @@ class Experiments {
  private:
   Trial* look_up(const CallKey& key);
   void tell_full() const noexcept;
+  void tell_why_not(const config::Query& query, const CallKey& key);
   Trial* make(const CallKey& key);
   ExperimentTimes& times_of(const config::Experiment& experiment);
 
@@ -156,6 +157,7 @@ class Experiments {
   bool deterministic_ = false;
   std::unordered_map<CallKey, Trial*, KeyHash> by_key_;  // `arm` is whether it is deterministic
   std::set<std::pair<const config::Experiment*, size_t>> warned_;  // of which arms
+  std::set<const config::Experiment*> unfit_;                      // that were told of
   size_t kinds_ = 0;                                               // that had a call
   bool looked_up_ = false;
   CallKey last_key_;

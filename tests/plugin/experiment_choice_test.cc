@@ -160,16 +160,16 @@ class LiveExperiments : public testing::Test {
     policy->resolve(registry_);
     return std::make_unique<Experiments>(
         policy, seed,
-        ExperimentQuestions{[](const CallKey& key) {
-                              return config::Query{key.op, key.count * 4, 2, key.type, 0, false};
-                            },
-                            [this](const config::Rule& arm, const CallKey& key) {
-                              ++asked_;
-                              return key.root == 2 || (arm.use == "toy.fast" && key.root == 1)
-                                         ? "no such root"
-                                         : "";
-                            },
-                            speaks_});
+        ExperimentQuestions{
+            [this](const CallKey& key) {
+              return config::Query{key.op, key.count * 4, ranks_, key.type, 0, false};
+            },
+            [this](const config::Rule& arm, const CallKey& key) {
+              ++asked_;
+              return key.root == 2 || (arm.use == "toy.fast" && key.root == 1) ? "no such root"
+                                                                               : "";
+            },
+            speaks_});
   }
   static CallKey key(uint64_t count, uint32_t root = 0) {
     return {.count = count, .root = root, .op = WEFT_OP_ALL_REDUCE, .type = HCCL_DATA_TYPE_FP32};
@@ -178,6 +178,7 @@ class LiveExperiments : public testing::Test {
   plugin::Registry registry_;
   int asked_ = 0;
   bool speaks_ = false;
+  uint32_t ranks_ = 2;
 };
 
 TEST_F(LiveExperiments, CallsThatAreAlikeAreOneTrial) {
@@ -235,6 +236,21 @@ TEST_F(LiveExperiments, LeavesCallsThatNoArmCanDoToTheRules) {
   const auto all = make(config::experiment("x", config::kTwo));
   EXPECT_EQ(all->find(key(1, 2)), nullptr);
   EXPECT_NE(all->find(key(1, 0)), nullptr);
+}
+
+TEST_F(LiveExperiments, OneThatCannotTakeACallIsToldOf) {
+  speaks_ = true;
+  ranks_ = 3;
+  const auto all = make(config::experiment("x", config::kPair));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(all->find(key(1)), nullptr);
+  EXPECT_EQ(all->find(key(2)), nullptr);
+  const std::string told = testing::internal::GetCapturedStderr();
+  const std::string line =
+      "experiment \"x\" does not take all_reduce of 1 fp32, sum: its arm "
+      "toy.pair serves at most 2 ranks";
+  EXPECT_NE(told.find(line), std::string::npos) << told;
+  EXPECT_EQ(told.find("does not take", told.find(line) + line.size()), std::string::npos) << told;
 }
 
 TEST_F(LiveExperiments, WhatIsRefusedDoesNotCount) {

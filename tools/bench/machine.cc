@@ -21,7 +21,7 @@ std::string processor() {
   return "unknown processor";
 }
 
-constexpr const char* kBusy = "something else is running, so the times may mislead";
+constexpr const char* kBusy = "if something else is running, the times may mislead";
 
 /// Of the last minute, if it is known.
 std::optional<double> load() {

@@ -93,9 +93,8 @@ std::string verdict_of(const Comparison& found) {
   }
   if (is_faster(found)) return "faster";
   if (is_slower(found)) return "slower";
-  if (found.disagree != 0) return "no verdict: the launches disagree";
-  const bool alike = found.ratio_low * kMatters > 1 && found.ratio_high < kMatters;
-  return alike ? "alike" : "no verdict";
+  if (found.ratio_low * kMatters > 1 && found.ratio_high < kMatters) return "alike";
+  return found.disagree != 0 ? "no verdict: the launches disagree" : "no verdict";
 }
 
 void Totals::print(Op op, const Comparison& found) {
