@@ -168,11 +168,20 @@ ExperimentReport parse_report(const std::string& text, const std::string& file) 
       report.blocks.push_back(block);
     }
     if (report.rank >= report.ranks) throw fail("there is no such rank");
+    const bool counts = std::ranges::all_of(json.at("arms"), [](const ordered_json& arm) {
+      return arm.at("calls").is_number_unsigned();
+    });
+    const bool whole = json.at("rank").is_number_unsigned() &&
+                       json.at("ranks").is_number_unsigned() &&
+                       json.at("block").is_number_unsigned() && report.block != 0;
+    if (!counts || !whole) throw fail("what it counts must be whole numbers");
     return report;
   } catch (const nlohmann::json::parse_error& error) {
     throw fail(fmt::format("it is not JSON from byte {} on", error.byte));
   } catch (const nlohmann::json::exception& error) {
-    throw fail(error.what());
+    const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'x' not found"
+    const size_t id = what.find("] ");
+    throw fail(id == std::string::npos ? what : what.substr(id + 2));
   }
 }
 

@@ -29,7 +29,6 @@ class Contest {
   /// Whether `a` is, or looks, the faster one.
   [[nodiscard]] bool may_beat(uint32_t a, uint32_t b) const {
     constexpr uint64_t kFew = 8;  // pairs
-    constexpr double kMatters = 1.05;
     if (a == b) return false;
     const PairedTest& test = tests_[std::min(a, b) * arms_ + std::max(a, b)];
     const double ratio = test.ratio().median;

@@ -50,6 +50,10 @@ class PairedTest {
   std::array<std::array<double, kBets>, 2> gains_{};  // logarithms; on the first, on the second
 };
 
+/// Times that differ by less are as good as equal: one algorithm in two communicators can differ by
+/// some percent, as their memory lies.
+inline constexpr double kMatters = 1.05;
+
 /// Of numbers that need not be sorted; 0 of none.
 [[nodiscard]] double median(std::vector<double> values);
 

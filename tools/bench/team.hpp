@@ -11,6 +11,7 @@
 #include "bench/spec.hpp"
 #include "hccl/hccl_types.h"
 #include "process.hpp"
+#include "stats/paired_test.hpp"
 #include "weft/comm.h"
 
 namespace weft::tools {
@@ -39,9 +40,7 @@ struct Creation {
   double resident;  // bytes; of processes that of the rank with the most
 };
 
-/// Times that differ by less are as good as equal: one algorithm in two communicators can differ by
-/// some percent, as their memory lies.
-inline constexpr double kMatters = 1.05;
+using stats::kMatters;
 
 /// Two arms after so many pairs of blocks of calls. Times are of the slowest rank, of one call.
 struct Comparison {

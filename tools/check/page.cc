@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -217,6 +218,11 @@ void write_check_page(const std::vector<CheckOutcome>& outcomes, const CheckSpec
   for (const CheckOutcome& each : outcomes) page += section(each, spec.html_ranks);
   page += "</body>\n</html>\n";
   errno = 0;
+  std::error_code ignored;
+  const auto there = std::filesystem::status(spec.html, ignored);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    throw Failure(fmt::format("cannot write {}: it is there, and is no file", spec.html));
+  }
   std::ofstream file(spec.html, std::ios::binary | std::ios::trunc);
   file << page;
   file.close();

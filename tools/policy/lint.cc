@@ -60,6 +60,11 @@ int lint_policy(const std::string& file, bool strict, bool overlaps) {
     ordered += each.severity == Severity::kOverlap;
     if (each.severity != Severity::kOverlap || overlaps) fmt::print("{} ({})\n", each.text, kind);
   }
+  for (const plugin::Plugin& each : loaded.registry->plugins()) {
+    if (each.refusal.empty()) continue;
+    ++warnings;
+    fmt::print("{}: {} (warning)\n", each.path.string(), each.refusal);
+  }
   for (const std::string& each : refuted(loaded)) {
     ++errors;
     fmt::print("{} (error)\n", each);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft check`: what is proved, what is shown of what is wrong, and how it ends.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
@@ -253,6 +254,12 @@ TEST(Check, APageThatCannotBeWrittenIsAFailure) {
       weft({"check", "mesh.barrier", "--ranks", "2", "--html", "/no/such/folder/page.html"});
   EXPECT_EQ(outcome.code, 1);
   expect_parts(outcome.err, {"cannot write /no/such/folder/page.html: No such file"});
+  const Folder folder;
+  const std::string pipe = folder.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const Outcome blocked = weft({"check", "mesh.barrier", "--ranks", "2", "--html", pipe});
+  EXPECT_EQ(blocked.code, 1);
+  expect_parts(blocked.err, {pipe.c_str(), ": it is there, and is no file"});
 }
 
 }  // namespace

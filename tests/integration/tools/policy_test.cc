@@ -83,6 +83,17 @@ TEST(PolicyCommand, LintFailsForErrors) {
   EXPECT_TRUE(tells(unread.err, "unknown key \"rank\"")) << unread.err;
 }
 
+TEST(PolicyCommand, LintWarnsOfPluginsThatAreRefused) {
+  const Folder folder;
+  std::ofstream(folder.path() + "/none.so") << "this is no plugin";
+  const Environment plugins = {{"WEFT_PLUGIN_PATH", folder.path()}};
+  const Outcome outcome = weft({"policy", "lint", shipped("policy")}, plugins);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(tells(outcome.out, folder.path() + "/none.so: ")) << outcome.out;
+  EXPECT_TRUE(tells(outcome.out, "0 errors, 1 warnings")) << outcome.out;
+  EXPECT_EQ(weft({"policy", "lint", "--strict", shipped("policy")}, plugins).code, 1);
+}
+
 TEST(PolicyCommand, LintProvesWhatMustBeProved) {
   const std::string unproved =
       "[[rule]]\nop = \"all_gather\"\nwhen = { ranks = 4 }\nuse = \"mistaken.hasty\"\n" + kIdle;

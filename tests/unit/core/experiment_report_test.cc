@@ -103,7 +103,9 @@ TEST(ExperimentReport, RefusesFilesThatAreNone) {
   for (const std::string& bad :
        {std::string(), std::string("{}"), std::string("[1]"), good.substr(0, good.size() / 2),
         changed("\"form\":1", "\"form\":2"), changed("\"rank\":1", "\"rank\":4"),
-        changed("\"rank\":1", "\"rank\":\"1\""), changed("[0,1,0,1,", "[0,1,2,1,"),
+        changed("\"rank\":1", "\"rank\":\"1\""), changed("\"rank\":1", "\"rank\":1.5"),
+        changed("\"ranks\":4", "\"ranks\":-1"), changed("\"block\":10", "\"block\":0"),
+        changed("\"calls\":100", "\"calls\":-1"), changed("[0,1,0,1,", "[0,1,2,1,"),
         changed("[0,1,0,1,", "[1,1,0,1,"), changed("[0,1,0,1,10", "[0,1,0,1,-10"),
         changed("\"series\":[", "\"series\":[1,")}) {
     try {
