@@ -35,7 +35,7 @@ struct Issuer {
       : thread([this, comm, calls, peer = 1 - rank.rank(), device = rank.device()] {
           aclrtSetDevice(device);
           const Stream stream;
-          constexpr uint64_t kCount = 1 << 15;  // takes longer to be carried out than to be issued
+          constexpr uint64_t kCount = 1 << 18;  // too long to be carried out while it is issued
           Arena in(Memory::kDevice, kCount * 4);
           Arena out(Memory::kDevice, kCount * 4);
           std::byte* send = in.lend(kCount * 4);
